@@ -5,7 +5,7 @@ computed here, node by node; an extent that the file leaves open has the value o
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module, util
@@ -39,15 +39,77 @@ UNKNOWN_SHAPE: Shape = (0,)
 # Chosen: extents that stand for open ones: one example, an image of ImageNet's size or a sequence.
 _BATCH, _SIDE, _LENGTH = 1, 224, 16
 _IMAGE_RANK = 4  # batch, channels, height, width
+# Chosen: a window of 512 samples wants a length of 16 grown twice; 4 ** 6 is a minute of audio.
+_GROWTH, _MOST_GROWTHS = 4, 6
+# Chosen: names that exporters give to every open extent, which do not say that two are equal.
+_NAMELESS = frozenset({"?", "-1", "None", "unk", "unknown"})
 # Errors of numpy and of onnx where numbers do not fit an operator.
 _NOT_COMPUTED = (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError)
 _COMPUTED = frozenset({
-    "Abs", "Add", "And", "Cast", "Ceil", "Concat", "ConstantOfShape", "DequantizeLinear", "Div",
-    "Equal", "Expand", "Floor", "Gather", "Greater", "GreaterOrEqual", "Identity", "Less",
-    "LessOrEqual", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Range", "ReduceMax",
-    "ReduceMin", "ReduceProd", "ReduceSum", "Reshape", "Slice", "Sqrt", "Squeeze", "Sub",
-    "Transpose", "Unsqueeze", "Where",
+    "Abs", "Add", "And", "Cast", "Ceil", "Clip", "Concat", "ConstantOfShape", "DequantizeLinear",
+    "Div", "Equal", "Expand", "Flatten", "Floor", "Gather", "Greater", "GreaterOrEqual", "Identity",
+    "Less", "LessOrEqual", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Pow", "Range",
+    "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum", "Reshape", "Round", "ScatterND", "Sign",
+    "Slice", "Sqrt", "Squeeze", "Sub", "Tile", "Transpose", "Unsqueeze", "Where", "Xor",
 })  # fmt: skip
+# Attributes of old operators, which later operators have as inputs in this order: old operators
+# are not all in the library's evaluator.
+_AS_INPUTS: Mapping[str, tuple[str, ...]] = {
+    "Clip": ("min", "max"), "ReduceSum": ("axes",), "Squeeze": ("axes",), "Unsqueeze": ("axes",),
+}  # fmt: skip
+_NEW_OPSET = 21  # has all operators of `_COMPUTED` in the form of inputs
+_WINDOWS = frozenset({"AveragePool", "Conv", "ConvInteger", "LpPool", "MaxPool", "QLinearConv"})
+# Gives the shapes of the outputs of a node from those of its inputs.
+ShapeRule = Callable[[Any, Sequence[Shape]], Sequence[Shape]]
+
+
+def _first(_node: Any, shapes: Sequence[Shape]) -> Sequence[Shape]:  # noqa: ANN401
+    return shapes[:1]
+
+
+def _on_new_axis(_node: Any, shapes: Sequence[Shape]) -> Sequence[Shape]:  # noqa: ANN401
+    """Of the results of all steps of a loop, of which there is one."""
+    return ((1, *shapes[0]),)
+
+
+def _attended(_node: Any, shapes: Sequence[Shape]) -> Sequence[Shape]:  # noqa: ANN401
+    """Of attention: the shape of the query, with the width of the value."""
+    query, _, value = shapes[:3]
+    return ((*query[:-1], value[-1]),)
+
+
+def _multiplied(node: Any, shapes: Sequence[Shape]) -> Sequence[Shape]:  # noqa: ANN401
+    """Of a product whose factors may be transposed."""
+    turned = dict(_integers(node))
+    left, right = shapes[:2]
+    rows, columns = (
+        left[-1 if turned.get("transA") else -2],
+        right[-2 if turned.get("transB") else -1],
+    )
+    batch = max(left[:-2], right[:-2], key=len)
+    return ((*batch, rows, columns),)
+
+
+def _shared_out(node: Any, shapes: Sequence[Shape]) -> Sequence[Shape]:  # noqa: ANN401
+    """Of a cut into parts whose widths are to each other as shares."""
+    stated = {entry.name: onnx("helper").get_attribute_value(entry) for entry in node.attribute}
+    shares, (shape, *_) = stated["shares"], shapes
+    axis = stated["axis"] % len(shape)
+    widths = [shape[axis] * share // sum(shares) for share in shares]
+    return [(*shape[:axis], width, *shape[axis + 1 :]) for width in widths]
+
+
+# Shapes of operators that the library knows in later opsets alone, or that are onnxruntime's.
+_OWN_SHAPES: Mapping[str, ShapeRule] = {
+    **dict.fromkeys((
+        "Gelu", "GroupNormalization", "HardSwish", "LayerNormalization", "Mish", "RMSNormalization",
+        "Roll", "RotaryEmbedding", "SimplifiedLayerNormalization", "State", "Swish",
+    ), _first),
+    "Stacked": _on_new_axis,
+    "Attention": _attended,
+    "FusedMatMul": _multiplied,
+    "SplitInShares": _shared_out,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +138,12 @@ def facts_of(model: Any) -> Facts:  # noqa: ANN401
     Args:
         model: A model without local functions. Its nodes are in topological order.
     """
-    inference = _Inference(model)
-    for node in model.graph.node:
-        inference.visit(node)
+    for growth in range(_MOST_GROWTHS + 1):
+        inference = _Inference(model, _GROWTH**growth)
+        for node in model.graph.node:
+            inference.visit(node)
+        if not inference.is_too_small:
+            break
     return inference.facts
 
 
@@ -88,8 +153,21 @@ def operator_name(node: Any) -> str:  # noqa: ANN401
 
 
 class _Inference:
-    def __init__(self, model: Any) -> None:  # noqa: ANN401
+    """Learns the facts of the values of a model, one node after another.
+
+    Args:
+        model: The model.
+        growth: How many times longer than usual the examples of open extents are.
+
+    Attributes:
+        facts: What is known so far.
+        is_too_small: Whether a window did not fit into the example.
+    """
+
+    def __init__(self, model: Any, growth: int = 1) -> None:  # noqa: ANN401
         self.facts = Facts()
+        self.is_too_small = False
+        self._growth = growth
         self._types: dict[str, Any] = {}
         self._data: dict[str, Any] = {}
         self._opsets = {entry.domain or "": entry.version for entry in model.opset_import}
@@ -103,6 +181,8 @@ class _Inference:
                 self._open_extents(entry.type)
                 self._learn_type(entry.name, self._closed(entry.type))
         self._stated = {entry.name: entry.type for entry in (*graph.value_info, *graph.output)}
+        self._read = {name for node in graph.node for name in node.input}
+        self._read.update(entry.name for entry in graph.output)
 
     def visit(self, node: Any) -> None:  # noqa: ANN401
         """Learn the types and the numbers of the outputs of one node."""
@@ -110,13 +190,18 @@ class _Inference:
             self._learn_constant(node)
             return
         kinds = self._inferred(node)
-        for name in filter(None, node.output):
+        for place, name in enumerate(node.output):
+            if not name:
+                continue
             kind = kinds.get(name)
             if (kind is None or not _is_whole(kind)) and name in self._stated:
                 kind = self._closed(self._stated[name])
+            if (kind is None or not kind.WhichOneof("value")) and node.op_type in _OWN_SHAPES:
+                kind = self._own_type(node, place) or kind
             if kind is not None:
+                self._check_size(node, kind)
                 self._learn_type(name, kind)
-            if kind is None or _is_shapeless(kind):
+            if name in self._read and (kind is None or _is_shapeless(kind)):
                 self.facts.unknown[f"shape of {operator_name(node)}"] += 1
         result = self._computed(node)
         if result is not None:
@@ -156,9 +241,14 @@ class _Inference:
             return None
         if not all(name in known for name in names):
             return None
+        given = {name: known[name] for name in names}
+        opsets = self._opsets
         try:
-            evaluator = onnx("reference").ReferenceEvaluator(node, opsets=self._opsets)
-            return np.asarray(evaluator.run(None, {name: known[name] for name in names})[0])
+            if _has_old_form(node):
+                node, stated = _in_new_form(node)
+                given, opsets = given | stated, {"": _NEW_OPSET}
+            evaluator = onnx("reference").ReferenceEvaluator(node, opsets=opsets)
+            return np.asarray(evaluator.run(None, given)[0])
         except _NOT_COMPUTED:
             self.facts.unknown[f"number of {operator_name(node)}"] += 1
             return None
@@ -193,14 +283,36 @@ class _Inference:
         self._types[name] = kind
         if kind.tensor_type.HasField("shape"):
             extents = kind.tensor_type.shape.dim
-            self.facts.shapes[name] = tuple(dim.dim_value for dim in extents)
+            self.facts.shapes[name] = tuple(max(dim.dim_value, 0) for dim in extents)
+
+    def _check_size(self, node: Any, kind: Any) -> None:  # noqa: ANN401
+        """Note an extent below 1 behind a window."""
+        extents = [dim.dim_value for dim in kind.tensor_type.shape.dim if dim.HasField("dim_value")]
+        least = min(extents, default=1)
+        self.is_too_small |= least < 0 or (least < 1 and node.op_type in _WINDOWS)
+
+    def _own_type(self, node: Any, place: int) -> Any:  # noqa: ANN401
+        """The type of an output of an operator of `_OWN_SHAPES`; None if it is not known."""
+        shapes = [self.facts.shapes.get(name) for name in node.input if name]
+        known = [shape for shape in shapes if shape]
+        if not known or shapes[0] is None:
+            return None
+        try:
+            shape = _OWN_SHAPES[node.op_type](node, known)[place]
+        except (ArithmeticError, LookupError, ValueError):
+            return None
+        source = self._types[node.input[0]].tensor_type.elem_type
+        return onnx("helper").make_tensor_type_proto(source, shape)
 
     def _open_extents(self, kind: Any) -> None:  # noqa: ANN401
         extents = kind.tensor_type.shape.dim
         for axis, dim in enumerate(extents):
-            if not dim.HasField("dim_value"):
-                dim.dim_param = dim.dim_param or f"axis {axis} of {len(extents)}"
-                self._extents.setdefault(dim.dim_param, _example_extent(axis, len(extents)))
+            if dim.dim_value < 1:
+                is_nameless = not dim.dim_param or dim.dim_param in _NAMELESS
+                name = f"axis {axis} of {len(extents)}" if is_nameless else dim.dim_param
+                dim.dim_param = name
+                extent = _example_extent(axis, len(extents))
+                self._extents.setdefault(name, extent if axis == 0 else extent * self._growth)
 
     def _closed(self, kind: Any) -> Any:  # noqa: ANN401
         """A type with an example's extents where the file leaves them open."""
@@ -209,6 +321,8 @@ class _Inference:
         for dim in closed.tensor_type.shape.dim:
             if dim.dim_param in self._extents:
                 dim.dim_value = self._extents[dim.dim_param]
+            elif dim.dim_value < 0:
+                dim.Clear()
         return closed
 
 
@@ -216,6 +330,28 @@ def _example_extent(axis: int, rank: int) -> int:
     if axis == 0:
         return _BATCH
     return _SIDE if rank == _IMAGE_RANK and axis > 1 else _LENGTH
+
+
+def _has_old_form(node: Any) -> bool:  # noqa: ANN401
+    stated = {entry.name for entry in node.attribute}
+    return not stated.isdisjoint(_AS_INPUTS.get(node.op_type, ()))
+
+
+def _in_new_form(node: Any) -> tuple[Any, dict[str, Numbers]]:  # noqa: ANN401
+    """A node whose attributes are inputs, as later opsets have it, and these inputs."""
+    value_of = onnx("helper").get_attribute_value
+    stated = {entry.name: value_of(entry) for entry in node.attribute}
+    wanted = _AS_INPUTS[node.op_type]
+    names = {name: f"{node.output[0]}/{name}" for name in wanted if name in stated}
+    inputs = [*node.input, *(names.get(name, "") for name in wanted)]
+    kept = {name: value for name, value in stated.items() if name not in wanted}
+    made = onnx("helper").make_node(node.op_type, inputs, list(node.output), **kept)
+    kinds = {True: np.float32, False: np.int64}
+    numbers = {
+        name: np.asarray(stated[attribute], kinds[isinstance(stated[attribute], float)])
+        for attribute, name in names.items()
+    }
+    return made, numbers
 
 
 def _is_whole(kind: Any) -> bool:  # noqa: ANN401

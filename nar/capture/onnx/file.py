@@ -12,9 +12,11 @@ from nar.base.errors import CaptureError
 from nar.capture.forward.dispatch import one_line
 from nar.capture.graphs import to_capture
 from nar.capture.leaves import input_values
+from nar.capture.onnx.bodies import in_line
 from nar.capture.onnx.facts import facts_of, onnx, operator_name
 from nar.capture.onnx.ops import OPERANDS, QUANTISED, SPLITS, WEIGHTS, OnnxCall, onnx_table
 from nar.capture.onnx.patterns import in_standard_form, simplified
+from nar.capture.onnx.runtime import standard_name
 from nar.capture.record import Capture
 from nar.capture.trace import Trace, TraceBuilder
 
@@ -53,6 +55,7 @@ def _load(path: Path) -> Any:  # noqa: ANN401
         raise ValueError("wanted an ONNX model with nodes, came none")
     if model.functions:
         model = onnx("inliner").inline_local_functions(model)
+    in_line(model.graph)
     nodes = in_standard_form(model.graph)
     del model.graph.node[:]
     model.graph.node.extend(nodes)
@@ -128,7 +131,7 @@ class OnnxReader:
         return self._node(node, output)
 
     def _node(self, node: Any, output: str) -> int:  # noqa: ANN401
-        emit = onnx_table().get(node.op_type) if node.domain in ("", "ai.onnx") else None
+        emit = onnx_table().get(standard_name(node))
         names = _operands(node)
         numbers = [self.facts.numbers.get(name) for name in names]
         call = OnnxCall(

@@ -191,6 +191,13 @@ def onnx_gemm(builder: TraceBuilder, call: OnnxCall) -> int:
     return value
 
 
+def onnx_fused_product(builder: TraceBuilder, call: OnnxCall) -> int:
+    """``alpha A' B'``: its scale is a literal, as a plain export has it."""
+    value = onnx_gemm(builder, call)
+    alpha = float(call.attributes.get("alpha", 1))
+    return value if alpha == 1 else builder.emit("mul", (value,), call.shape, numbers=(alpha,))
+
+
 def _matmul(builder: TraceBuilder, call: OnnxCall, sizes: tuple[int, int, int]) -> int:
     builder.flops += 2 * prod(call.shape) * sizes[1]
     return builder.emit("matmul", call.values[:2], call.shape, numbers=sizes)
@@ -291,15 +298,30 @@ def onnx_attention(builder: TraceBuilder, call: OnnxCall) -> int:
     """``Attention(query, key, value, mask...)`` over (batch, heads, length, width)."""
     query = call.shapes[0]
     heads = query[1] if len(query) == 4 else int(call.attributes.get("q_num_heads", 0))
-    attributes = {"heads": heads}
-    return builder.emit("attention", call.values, call.shape, attributes=attributes)
+    key = call.shapes[1]
+    if UNKNOWN_SHAPE not in call.shapes[:2]:
+        scores = prod(query[:-1]) * key[-2] * (1 if len(query) == 4 else heads)
+        width = query[-1] + call.shapes[2][-1]
+        builder.flops += 2 * scores * (width if len(query) == 4 else width // max(heads, 1))
+    return builder.emit("attention", call.values, call.shape, attributes={"heads": heads})
 
 
 # The same numbers in another shape, order, type or place; dropout outside training.
 FOLDED = (
     "Identity Reshape Transpose Squeeze Unsqueeze Flatten Cast CastLike Expand Dropout BitCast "
-    "QuantizeLinear DequantizeLinear DynamicQuantizeLinear"  # a number in fewer bits is the same
+    "QuantizeLinear DequantizeLinear DynamicQuantizeLinear "  # a number in fewer bits is the same
+    "Stacked Optional OptionalGetElement"
 )
+
+
+def onnx_state(builder: TraceBuilder, call: OnnxCall) -> int:
+    """What a step of a loop reads of the step before: data, even where it begins with zeros."""
+    (value,) = call.values
+    if builder.operations[value].operator == "constant":
+        return builder.constant(call.shape, reads_data=True)
+    return value
+
+
 # Operators whose result holds nothing of the tensors that they read.
 CONSTANTS = (
     "Shape Size ConstantOfShape Range EyeLike RandomNormal RandomUniform RandomNormalLike "
@@ -335,7 +357,8 @@ NODES = {
     "DFT": "fft", "STFT": "stft", "Bernoulli": "random", "Multinomial": "random",
     "Col2Im": "fold", "Hardmax": "argmax", "Compare": "compare", "Roll": "roll",
     "Resize": "upsample", "Upsample": "upsample", "TopK": "topk",
-    "BatchNormalization": "batch_norm",
+    "BatchNormalization": "batch_norm", "SequenceAt": "slice", "ConcatFromSequence": "concat",
+    "Distance": "distance", "InverseDFT": "ifft",
 }  # fmt: skip
 # Sizes, indices, running statistics, scales and zero points say nothing about the design.
 OPERANDS: Mapping[str, tuple[int, ...]] = {
@@ -351,10 +374,11 @@ QUANTISED = frozenset({
 # Positions of the learned inputs of layers. Files without weights make tensors of zeros there.
 WEIGHTS: Mapping[str, tuple[int, ...]] = {
     "Conv": (1, 2), "ConvTranspose": (1, 2), "Gemm": (1, 2), "MatMul": (1,),
-    "BatchNormalization": (1, 2),
+    "BatchNormalization": (1, 2), **dict.fromkeys(("GRU", "LSTM", "RNN"), (1, 2, 3)),
+    "PRelu": (1,),
 }  # fmt: skip
 PARTS = {
-    "Split": "split", "SplitToSequence": "split", "Tile": "repeat",
+    "Split": "split", "SplitInShares": "split", "SplitToSequence": "split", "Tile": "repeat",
 }  # fmt: skip
 REDUCTIONS = {
     "ReduceMean": "mean", "ReduceSum": "sum", "ReduceProd": "prod", "ReduceMax": "max",
@@ -364,7 +388,7 @@ REDUCTIONS = {
 
 
 # Each part is a value of its own until the graph is laid out.
-SPLITS = frozenset({"Split", "SplitToSequence"})
+SPLITS = frozenset({"Split", "SplitInShares", "SplitToSequence"})
 
 
 def onnx_table() -> Mapping[str, EmitOnnx]:
@@ -388,6 +412,7 @@ def onnx_table() -> Mapping[str, EmitOnnx]:
         "Softmax": onnx_softmax("softmax"),
         "LogSoftmax": onnx_softmax("log_softmax"),
         **dict.fromkeys(("MatMul", "MatMulInteger", "QLinearMatMul"), onnx_matmul),
+        "FusedMatMul": onnx_fused_product,
         "Gemm": onnx_gemm,
         "Einsum": onnx_einsum,
         "LRN": onnx_response_norm,
@@ -398,4 +423,6 @@ def onnx_table() -> Mapping[str, EmitOnnx]:
         "Gather": onnx_gather,
         "Trilu": onnx_trilu,
         "Attention": onnx_attention,
+        "RotaryEmbedding": onnx_node("rotary", 1),
+        "State": onnx_state,
     }

@@ -15,28 +15,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from nar.capture.onnx.bodies import Nodes, node_of
 from nar.capture.onnx.facts import Facts, onnx
+from nar.capture.onnx.runtime import standard_nodes
 from nar.capture.trace import Shape
 
-Nodes = list[Any]
-
-_RUNTIME: Final = "com.microsoft"
-# Operators of onnxruntime: the standard operator on floats, the inputs that hold values, and the
-# input that holds the scale of the result. A zero point follows each scale.
-_ON_FLOATS: Final[Mapping[str, tuple[str, slice, int]]] = {
-    "QLinearAdd": ("Add", slice(0, 6, 3), 6),
-    "QLinearMul": ("Mul", slice(0, 6, 3), 6),
-    "QLinearSigmoid": ("Sigmoid", slice(1), 3),
-    "QLinearLeakyRelu": ("LeakyRelu", slice(1), 3),
-    "QLinearSoftmax": ("Softmax", slice(1), 3),
-    "QLinearAveragePool": ("AveragePool", slice(1), 3),
-    "QLinearGlobalAveragePool": ("GlobalAveragePool", slice(1), 3),
-    "QLinearReduceMean": ("ReduceMean", slice(1), 3),
-    "QLinearConcat": ("Concat", slice(2, None, 3), 0),
-    "QGemm": ("Gemm", slice(0, 7, 3), 7),
-}
-# Attributes of these operators that the standard lacks.
-_OWN_ATTRIBUTES: Final = frozenset({"channels_last", "opset"})
 # Inputs that hold the zero point of the result.
 _ZERO_POINTS: Final[Mapping[str, slice]] = {
     "QuantizeLinear": slice(2, 3),
@@ -50,43 +33,17 @@ _LAYERS: Final = frozenset(
 _PASSED: Final = frozenset({"QuantizeLinear", "DequantizeLinear"})
 # The standard gives ConvInteger four inputs and no bias; here its bias is the fifth input.
 _WITHOUT_BIAS: Final = "ConvInteger"
+# What is done to a learned vector before it is added.
+_AS_STORED: Final = frozenset({"Cast", "Floor", "Identity", "Reshape", "Round"})
 _BIAS: Final = 4  # its position, counted from 0
 
 
 def in_standard_form(graph: Any) -> Nodes:  # noqa: ANN401
     """The nodes of a ``GraphProto``: onnxruntime's operators as standard ones, and every ReLU."""
+    nodes = list(standard_nodes(graph))
     fixed = {tensor.name for tensor in graph.initializer}
     lowest = {tensor.name for tensor in graph.initializer if _is_lowest(tensor)}
-    return list(_with_relus(_on_floats(graph.node), fixed, lowest))
-
-
-def _on_floats(nodes: Sequence[Any]) -> Iterator[Any]:
-    """The nodes, with onnxruntime's operators as standard operators on floats.
-
-    Every value keeps the type that its other readers want: ::
-
-        q -- QLinearSigmoid -- p      q -- DequantizeLinear -- Sigmoid -- QuantizeLinear -- p
-    """
-    for node in nodes:
-        known = _ON_FLOATS.get(node.op_type) if node.domain == _RUNTIME else None
-        if known is None:
-            yield node
-            continue
-        operator, places, scale = known
-        result = node.output[0]
-        values = []
-        for place in range(len(node.input))[places]:
-            if node.input[place]:
-                values.append(f"{result}/{place}")
-                yield node_of("DequantizeLinear", node.input[place : place + 2], values[-1])
-        # A product whose scale is left out is a float already.
-        is_float = not "".join(node.input[scale : scale + 1])
-        made = node_of(operator, values, result if is_float else f"{result}/float")
-        made.attribute.extend(each for each in node.attribute if each.name not in _OWN_ATTRIBUTES)
-        yield made
-        if not is_float:
-            parameters = [name for name in node.input[scale : scale + 2] if name]
-            yield node_of("QuantizeLinear", [made.output[0], *parameters], result)
+    return list(_with_relus(nodes, fixed, lowest))
 
 
 def _with_relus(nodes: Iterable[Any], fixed: set[str], lowest: set[str]) -> Iterator[Any]:
@@ -147,7 +104,7 @@ def _is_lowest(tensor: Any) -> bool:  # noqa: ANN401
 
 
 def unscaled(nodes: Nodes, fixed: set[str]) -> Nodes:
-    """The nodes without products by a scale that `DynamicQuantizeLinear` measures.
+    """The nodes without products and quotients of a scale that `DynamicQuantizeLinear` measures.
 
     Args:
         nodes: All nodes.
@@ -159,10 +116,11 @@ def unscaled(nodes: Nodes, fixed: set[str]) -> Nodes:
         if node.op_type == "DynamicQuantizeLinear":
             scales.update(node.output[1:])
         factors = [name for name in node.input if name not in scales]
-        if node.op_type != "Mul" or len(factors) > 1:
+        is_divided = node.op_type == "Div" and factors == list(node.input[:1])
+        if not (node.op_type == "Mul" or is_divided) or len(factors) > 1:
             kept.append(node)
-        elif factors and factors[0] not in fixed:
-            kept.append(node_of("Identity", factors, node.output[0]))
+        elif factors and (is_divided or factors[0] not in fixed):
+            kept.append(node_of("Cast" if is_divided else "Identity", factors, node.output[0]))
         else:
             scales.update(node.output)
     return kept
@@ -204,14 +162,12 @@ def _made_by(
 
 
 def _name_of(maker: Mapping[str, Any], name: str) -> str:
-    """The name of a value before a reshape, or its own."""
+    """The name of a value before it was reshaped or rounded, or its own."""
     node = maker.get(name)
-    return node.input[0] if node is not None and node.op_type == "Reshape" else name
-
-
-def node_of(operator: str, inputs: Sequence[str], output: str) -> Any:  # noqa: ANN401
-    """A standard node without attributes."""
-    return onnx("helper").make_node(operator, list(inputs), [output])
+    while node is not None and node.op_type in _AS_STORED:
+        name = node.input[0]
+        node = maker.get(name)
+    return name
 
 
 def simplified(graph: Any, facts: Facts) -> Nodes:  # noqa: ANN401

@@ -1,0 +1,288 @@
+"""ONNX files of many exporters: control flow, open extents, onnxruntime's operators, old forms."""
+
+import numpy as np
+import onnx
+import pytest
+from faulty_onnx import MODELS
+from onnx import helper, parser
+
+from nar.capture import capture_onnx
+from nar.capture.onnx.facts import facts_of
+
+TWO_CONVS = "input; conv 0; relu 1; conv 2"
+# File -> its graph, and its number of parameters.
+RIGHT = {
+    "base": (TWO_CONVS, 516),
+    "if_whole": (TWO_CONVS, 516),
+    "if_middle": ("input; conv 0; relu 1; conv 2; conv 0; add 3 4", 628),
+    "loop": ("input; linear 0; tanh 1; linear 2", 80),
+    "minus_one": (TWO_CONVS, 516),
+    "minus_one_hw": (TWO_CONVS, 516),
+    "const_weights": (TWO_CONVS, 516),
+    "plain_bn": ("input; conv 0; batch_norm 1; relu 2; conv 3", 524),
+    "bias_over_scale": (TWO_CONVS, 516),
+    "ort_attention": (
+        "input; linear 0; linear 0; linear 0; attention 1 2 3; linear 4; add 0 5; layer_norm 6; "
+        "linear 7; gelu 8; linear 9; add 7 10; layer_norm 11",
+        3_248,
+    ),
+    "ort_fused_conv": (TWO_CONVS, 516),
+    "ort_matmul_nbits": ("input; linear 0; gelu 1; linear 2", 2_048),
+    "ort_gqa": (
+        "input; linear 0; rotary 1; linear 0; rotary 3; linear 0; attention 2 4 5; linear 6; "
+        "add 0 7; rms_norm 8",
+        1_040,
+    ),
+    "ln_op": ("input; layer_norm 0; linear 1", 288),
+    "with_softmax": (f"{TWO_CONVS}; adaptive_avg_pool 3; softmax 4", 516),
+    "no_softmax": (f"{TWO_CONVS}; adaptive_avg_pool 3", 516),
+    "old_dropout": (TWO_CONVS, 516),
+    "unsqueeze11": ("input; linear 0", 245),
+    "sequence": ("input; split 0; add 1; conv 2", 4),
+    "short_audio": ("input; conv 0; relu 1", 16_384),
+}
+
+
+def captured(model, tmp_path):
+    path = tmp_path / "model.onnx"
+    onnx.save(model, path)
+    return capture_onnx(path, name="model")
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_file_is_captured_whole(name, tmp_path, text_of):
+    capture = captured(MODELS[name], tmp_path)
+    assert (text_of(capture.graph), capture.graph.parameters) == RIGHT[name]
+    assert capture.unread is None
+    assert capture.graph.flops > 0
+
+
+def test_flops_of_a_layer_behind_computed_extents_count(tmp_path):
+    assert captured(MODELS["unsqueeze11"], tmp_path).graph.flops == 480
+
+
+HEADER = '<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]>'
+
+
+@pytest.fixture
+def drawn(tmp_path, text_of):
+    """``drawn(nodes, shape, **weights)``: the graph of nodes from ``x`` to ``y`` as text."""
+
+    def draw(nodes, shape="float[1, 5, 8] x", sizes=(), **weights):
+        text = f"{HEADER} g ({shape}) => (float[] y) {{ {nodes} }}"
+        model = parser.parse_model(text)
+        rng = np.random.default_rng(0)
+        for name, extents in (sizes or weights).items():
+            array = rng.standard_normal(extents).astype(np.float32)
+            model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+        capture = captured(model, tmp_path)
+        return text_of(capture.graph)
+
+    return draw
+
+
+@pytest.mark.parametrize(
+    ("then", "other", "text"),
+    [
+        ("a = MatMul(x, w) t = Tanh(a)", "b = MatMul(x, v) e = Tanh(b)", "linear 0; tanh 1"),
+        ("t = MatMul(x, w)", "e = Identity(x)", "linear 0; where 1 0"),
+        ("t = Identity(x)", "e = Relu(x)", "relu 0; where 0 1"),
+        ("t = Squeeze(x)", "e = Identity(x)", "linear 0"),
+    ],
+    ids=["one design", "a layer or none", "an activation or none", "only another shape"],
+)
+def test_a_choice_is_its_larger_branch_or_both_under_one_choice(drawn, then, other, text):
+    branches = (
+        f"then_branch = a () => (float[1, 5, 8] t) {{ {then} }}, "
+        f"else_branch = b () => (float[1, 5, 8] e) {{ {other} }}"
+    )
+    nodes = f"z = If(k) <{branches}> y = MatMul(z, u)"
+    shape = "float[1, 5, 8] x, bool k"
+    found = drawn(nodes, shape, w=(8, 8), v=(8, 8), u=(8, 8))
+    if text == "linear 0":
+        assert found == f"input; {text}"
+    else:
+        last = text.count(";") + 1
+        assert found == f"input; {text}; linear {last}"
+
+
+def test_a_choice_within_a_choice(drawn):
+    inner = (
+        "then_branch = c () => (float[1, 5, 8] q) { q = MatMul(x, w) }, "
+        "else_branch = d () => (float[1, 5, 8] r) { r = MatMul(x, v) }"
+    )
+    nodes = (
+        f"y = If(k) <then_branch = a () => (float[1, 5, 8] t) {{ i = If(k) <{inner}> "
+        "t = Relu(i) }, "
+        "else_branch = b () => (float[1, 5, 8] e) { j = MatMul(x, v) e = Relu(j) }>"
+    )
+    assert drawn(nodes, "float[1, 5, 8] x, bool k", w=(8, 8), v=(8, 8)) == "input; linear 0; relu 1"
+
+
+def test_a_recurrence_that_begins_with_zeros_has_a_layer(drawn):
+    body = (
+        "body = b (int64 i, bool c, float[1, 8] h) => (bool go, float[1, 8] n, float[1, 8] o) "
+        "{ part = Gather<axis = 1>(x, i) m = MatMul(h, w) s = Add(part, m) n = Tanh(s) "
+        "go = Identity(c) o = Identity(n) }"
+    )
+    nodes = (
+        "extents = Constant<value_ints = [1, 8]>() zeros = ConstantOfShape(extents) "
+        "times = Constant<value_int = 5>() yes = Cast<to = 9>(times) "
+        f"last, y = Loop(times, yes, zeros) <{body}>"
+    )
+    assert drawn(nodes, w=(8, 8)) == "input; slice 0; linear; add 1 2; tanh 3"
+
+
+def test_a_scan_reads_one_step_of_its_input(drawn):
+    body = (
+        "body = b (float[8] h, float[8] part) => (float[8] n, float[8] o) "
+        "{ m = MatMul(h, w) s = Add(part, m) n = Tanh(s) o = Identity(n) }"
+    )
+    nodes = f"last, y = Scan(first, x) <num_scan_inputs = 1, {body}>"
+    shape = "float[5, 8] x, float[8] first"
+    assert drawn(nodes, shape, w=(8, 8)) == "input; linear 0; input; slice 2; add 1 3; tanh 4"
+
+
+def test_results_that_a_loop_collects_in_a_sequence(drawn):
+    body = (
+        "body = b (int64 i, bool c, seq(float[1, 8]) s) => (bool go, seq(float[1, 8]) n) "
+        "{ part = Gather<axis = 1>(x, i) m = MatMul(part, w) n = SequenceInsert(s, m) "
+        "go = Identity(c) }"
+    )
+    nodes = (
+        "empty = SequenceEmpty() times = Constant<value_int = 5>() yes = Cast<to = 9>(times) "
+        f"all = Loop(times, yes, empty) <{body}> "
+        "y = ConcatFromSequence<axis = 1, new_axis = 1>(all)"
+    )
+    assert drawn(nodes, w=(8, 8)).startswith("input; slice 0; linear 1")
+
+
+def test_elements_of_a_sequence_are_the_tensors_that_it_was_made_of(drawn):
+    nodes = (
+        "r = Relu(x) s = SequenceConstruct(x, r) one = Constant<value_int = 1>() "
+        "last = SequenceAt(s, one) y = MatMul(last, w)"
+    )
+    assert drawn(nodes, w=(8, 8)) == "input; relu 0; linear 1"
+
+
+@pytest.mark.parametrize("extents", ["N, ?, ?", "-1, -1, 8"])
+def test_open_extents_have_an_example(extents):
+    model = parser.parse_model(f"{HEADER} g (float[N, T, 8] x) => (float[] y) {{ y = Relu(x) }}")
+    for dim, extent in zip(
+        model.graph.input[0].type.tensor_type.shape.dim, extents.split(", "), strict=True
+    ):
+        dim.Clear()
+        if extent.lstrip("-").isdigit():
+            dim.dim_value = int(extent)
+        else:
+            dim.dim_param = extent
+    shape = facts_of(model).shape("y")
+    assert shape == ((1, 16, 16) if "?" in extents else (1, 16, 8))
+
+
+def test_a_sparse_weight_counts_whole(tmp_path, text_of):
+    model = parser.parse_model(
+        f"{HEADER} g (float[2, 8] x) => (float[2, 8] y) {{ y = MatMul(x, w) }}"
+    )
+    values = onnx.numpy_helper.from_array(np.ones(2, np.float32), "w")
+    places = onnx.numpy_helper.from_array(np.array([3, 40]), "places")
+    model.graph.sparse_initializer.append(helper.make_sparse_tensor(values, places, [8, 8]))
+    capture = captured(model, tmp_path)
+    assert (text_of(capture.graph), capture.graph.parameters) == ("input; linear 0", 64)
+
+
+@pytest.mark.parametrize("opset", [7, 9, 11, 13, 17, 19, 21])
+def test_a_file_of_any_opset_has_all_its_shapes(opset, tmp_path):
+    """Unsqueeze and Squeeze have their axes as an attribute until 12, Clip its bounds until 10."""
+    axes = {"axes": [0]} if opset < 13 else {}
+    names = [] if opset < 13 else ["zero"]
+    bounds, stated = ({"min": 0.0, "max": 6.0}, []) if opset < 11 else ({}, ["low", "high"])
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"]),
+        helper.make_node("Gather", ["s", "first"], ["b"], axis=0),
+        helper.make_node("Unsqueeze", ["b", *names], ["u"], **axes),
+        helper.make_node("Concat", ["u", "rest"], ["to"], axis=0),
+        helper.make_node("Reshape", ["x", "to"], ["f"]),
+        helper.make_node("Clip", ["f", *stated], ["c"], **bounds),
+        helper.make_node("Gemm", ["c", "w", "v"], ["y"], transB=1),
+    ]
+    numbers = {
+        "first": np.array(0), "rest": np.array([-1]), "zero": np.array([0]),
+        "low": np.float32(0), "high": np.float32(6),
+        "w": np.ones((5, 48), np.float32), "v": np.ones(5, np.float32),
+    }  # fmt: skip
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", 1, ["N", 3, 4, 4])],
+        [helper.make_tensor_value_info("y", 1, ["N", 5])],
+        [onnx.numpy_helper.from_array(np.asarray(array), name) for name, array in numbers.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    capture = captured(model, tmp_path)
+    assert (capture.graph.nodes, capture.graph.parameters, capture.graph.flops) == (3, 245, 480)
+    assert capture.unread is None
+
+
+@pytest.mark.parametrize(
+    ("nodes", "weights", "text"),
+    [
+        (
+            "q = MatMul(x, w) y = com.microsoft.MultiHeadAttention<num_heads = 2>(q, x, x, b)",
+            {"w": (8, 8), "b": (24,)},
+            "input; linear 0; add 0; add 0; attention 1 2 3",
+        ),
+        (
+            "y = com.microsoft.GroupQueryAttention<num_heads = 4, kv_num_heads = 2>(x, x, x)",
+            {},
+            "input; attention 0",
+        ),
+        ("y = com.microsoft.FastGelu(x)", {}, "input; gelu 0"),
+        ("z = MatMul(x, w) y = com.microsoft.FastGelu(z, b)", {"w": (8, 8), "b": (8,)}, "linear"),
+        ("y = com.microsoft.QuickGelu(x)", {}, "input; gelu 0"),
+        ("y = com.microsoft.BiasSplitGelu(x, b)", {"b": (8,)}, "input; add 0; split 1; gelu 2"),
+        ("y = com.microsoft.FusedMatMul<transB = 1>(x, w)", {"w": (6, 8)}, "input; linear 0"),
+        ("y = com.microsoft.FusedMatMul<alpha = 0.5>(x, w)", {"w": (8, 8)}, "mul 1"),
+        (
+            "y = com.microsoft.SkipLayerNormalization(x, x, g, b)",
+            {"g": (8,), "b": (8,)},
+            "input; add 0; layer_norm 1",
+        ),
+        ("y = com.microsoft.GroupNorm<activation = 1>(x, g, b)", {"g": (8,), "b": (8,)}, "silu 1"),
+        ("y = com.microsoft.RotaryEmbedding(x, p, c, s)", {"p": (1,), "c": (9, 4), "s": (9, 4)},
+         "input; rotary 0"),
+        ("y = com.microsoft.MatMulBnb4<K = 8, N = 4>(x, w, a)", {"w": (16,), "a": (2,)},
+         "input; linear 0"),
+        ("y = com.microsoft.BiasAdd(x, b, x)", {"b": (8,)}, "input; add 0; add 0 1"),
+        ("y = com.microsoft.BitmaskDropout(x)", {}, "input"),
+        ("y = com.microsoft.Inverse(x)", {}, "input; linalg 0"),
+    ],
+)  # fmt: skip
+def test_a_fused_operator_is_what_it_stands_for(drawn, nodes, weights, text):
+    assert text in drawn(nodes, **weights)
+
+
+def test_the_embedding_of_a_bert(drawn):
+    nodes = "y = com.microsoft.EmbedLayerNormalization(x, kinds, words, places, types, g, b)"
+    found = drawn(
+        nodes,
+        "int32[1, 5] x, int32[1, 5] kinds",
+        words=(30, 8), places=(9, 8), types=(2, 8), g=(8,), b=(8,),
+    )  # fmt: skip
+    assert sorted(found.replace(";", " ").split()).count("embedding") == 3
+    assert "layer_norm" in found
+
+
+def test_a_quantised_lstm_counts_its_weights(tmp_path, text_of):
+    model = parser.parse_model(
+        f"{HEADER} g (float[3, 1, 4] x) => (float[] y) "
+        "{ y = com.microsoft.DynamicQuantizeLSTM<hidden_size = 6>(x, w, r, b) }"
+    )
+    arrays = {
+        "w": np.zeros((1, 4, 24), np.int8), "r": np.zeros((1, 6, 24), np.int8),
+        "b": np.zeros((1, 48), np.float32),
+    }  # fmt: skip
+    for name, array in arrays.items():
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    capture = captured(model, tmp_path)
+    assert (text_of(capture.graph), capture.graph.parameters) == ("input; lstm 0", 96 + 144 + 48)
