@@ -163,8 +163,10 @@ def _doubts(
         yield f"that it takes {kinds} is what was left when likelier kinds had failed"
     if not is_strict:
         yield "it runs on a single sample, and on no batch"
-    if probes > _MANY_PROBES:
-        yield f"it took {probes} tries to find inputs"
+    # Each key of a mapping is asked for by a run of its own.
+    tries = probes - sum(bool(each.key) for each in state)
+    if tries > _MANY_PROBES:
+        yield f"it took {tries} tries to find inputs"
 
 
 def _nothing_found(search: Search | None) -> str:

@@ -265,6 +265,7 @@ _DETAILS: Final = {
     "einsum": lambda args, kwargs: args[0] if args else None,
     "layer_norm": lambda args, kwargs: _argument(args, kwargs, 1, "normalized_shape"),
     "rms_norm": lambda args, kwargs: _argument(args, kwargs, 1, "normalized_shape"),
+    "squeeze": lambda args, kwargs: _argument(args, kwargs, 1, "dim"),
     "group_norm": lambda args, kwargs: _argument(args, kwargs, 1, "num_groups"),
     **dict.fromkeys(CONCATENATIONS, _joined_axis),
 }

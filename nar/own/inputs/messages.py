@@ -33,6 +33,8 @@ _SHOULD: Final = re.compile(
     r"(?:expect|must|should|want|need)\w*[^.]{0,30}? (\d) dim",
     re.IGNORECASE,
 )
+_PADDED: Final = re.compile(r"[Pp]adding size (\d+) is not supported for (\d)D")
+_DIVIDED: Final = re.compile(r"can't divide axis of length (\d+) in chunks of (\d+)")
 _RECEIVED: Final = re.compile(
     r"wrong shape.*?expected (\d+) dims.*?received (\d+)-dim", re.IGNORECASE
 )
@@ -64,7 +66,7 @@ _FRAME_SIDES: Final = (224, 256, 128)
 def repairs(search: Search, state: State, outcome: Outcome) -> Iterator[State]:
     """The states that the error of a run suggests."""
     del search
-    for read in (_smaller, _guarded, _unpacked, _ranks, _floating, _numbers, _larger):
+    for read in (_smaller, _batches, _guarded, _unpacked, _ranks, _floating, _numbers, _larger):
         yield from read(state, outcome)
 
 
@@ -98,6 +100,20 @@ def _smaller(state: State, outcome: Outcome) -> Iterator[State]:
             for axes in each.axes()[:1]:
                 new = resized(new, place, axes, each.extents[axes[0]] // shrink)
         yield new
+
+
+def _batches(state: State, outcome: Outcome) -> Iterator[State]:
+    """As many samples as a batch is divided into, and two where a single one is squeezed."""
+    if any(call.function == "squeeze" and call.detail is None for call in outcome.calls):
+        yield _two_samples(state)
+    found = _DIVIDED.search(outcome.message)
+    if found is None:
+        return
+    got, wanted = int(found[1]), int(found[2])
+    for place in owners(state, outcome):
+        each = state[place]
+        if not each.is_stated and each.rank > 1 and each.extents[0] == got < wanted:
+            yield changed(state, place, extents=(wanted, *each.extents[1:]))
 
 
 def _guarded(state: State, outcome: Outcome) -> Iterator[State]:
@@ -172,6 +188,8 @@ _STEPS_OF_RANK: Final[
     (_PERMUTE, lambda found: (int(found[2]) - int(found[1]),)),
     (_RECEIVED, lambda found: (int(found[1]) - int(found[2]),)),
     (_GOT_RANK, _expected_steps),
+    # Two numbers for each axis that is padded, beside the batch and the channels.
+    (_PADDED, lambda found: (int(found[1]) // 2 + 2 - int(found[2]),)),
 )
 
 

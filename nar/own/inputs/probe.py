@@ -31,7 +31,8 @@ _AXES_OF_SEQUENCES = 3  # with the batch
 # What torch says where a run without data fails and one with data may not.
 _WANTS_DATA: Final = re.compile(
     r"\bmeta\b|fake|on different devices|same device|data.?dependent|\.item\(\)|"
-    r"could not run|is_nonzero|unbacked|numpy|symint|registercomposite|internal assert",
+    r"could not run|is_nonzero|unbacked|numpy|symint|registercomposite|internal assert|"
+    r"not allocated|always be on cpu|should be .* cpu",
     re.IGNORECASE,
 )
 
@@ -150,7 +151,8 @@ class Prober:
                 call = Call(type(layer).__name__, path, 0, shapes, sources)
                 for source in sources[0]:
                     record.first_uses.setdefault(source, call)
-                if is_strict and len(shapes[0]) != _AXES_OF_SEQUENCES:
+                is_packed = any(isinstance(each, nn.utils.rnn.PackedSequence) for each in args)
+                if is_strict and not is_packed and len(shapes[0]) != _AXES_OF_SEQUENCES:
                     raise RefusedError("wanted 3 axes with the batch")
 
         def leave(_layer: nn.Module, _args: object, _result: object) -> None:

@@ -9,6 +9,7 @@ from torch import nn
 
 from nar.own.inputs import messages, missing
 from nar.own.inputs.calls import CONVOLUTION, Call, Layer, Outcome
+from nar.own.inputs.columns import keys_as_numbers
 from nar.own.inputs.demands import Demand, Want, channels_of, demands
 from nar.own.inputs.layers import ATTENTION, is_sequential
 from nar.own.inputs.ranks import SOUND_CHANNELS, Reader, with_rank
@@ -45,6 +46,7 @@ def repairs(search: Search, state: State, outcome: Outcome) -> Iterator[State]:
     """
     kinds = (
         missing.keys(search, state, outcome),
+        keys_as_numbers(state, outcome),
         _of_layer(search, state, outcome),
         _of_call(search, state, outcome),
         messages.repairs(search, state, outcome),

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from nar.own.inputs.calls import POOLING, Call, Outcome
+from nar.own.inputs.columns import as_read
 from nar.own.inputs.evidence import optional_parameters
 from nar.own.inputs.missing import kinds_of, with_input
 from nar.own.inputs.ranks import SOUND_CHANNELS
@@ -39,6 +40,7 @@ def settled(search: Search, state: State) -> State:
         _time_first,
         _integers,
         _columns,
+        _as_read,
         _maps_as_pooled,
         _no_axis_of_one,
         _all_inputs,
@@ -177,6 +179,11 @@ def _columns(search: Search, state: State) -> State:
         if high < each.extents[1]:
             state = resized(state, place, (1,), high)
     return state
+
+
+def _as_read(search: Search, state: State) -> State:
+    """Columns as they are read of a table; all together, or none."""
+    return _if_ok(search, as_read(state, search.outcomes[state]), state)
 
 
 def _maps_as_pooled(search: Search, state: State) -> State:
