@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
 
+import torch
 from torch import Tensor
 
 from nar.capture.torch_internals import storage_address
@@ -19,6 +20,8 @@ def shape_of(tensor: Tensor) -> Shape:
 
 def storage_key(tensor: Tensor) -> int:
     """Identity of the memory behind a tensor, real or not, while the tensor lives."""
+    if tensor.layout is not torch.strided:
+        return id(tensor)  # a binding keeps the tensor alive
     return storage_address(tensor.untyped_storage())
 
 
@@ -102,6 +105,8 @@ class TensorValues:
 
 
 def _covers_storage(tensor: Tensor) -> bool:
+    if tensor.layout is not torch.strided:
+        return True
     size = tensor.untyped_storage().nbytes()
     return prod(shape_of(tensor)) * tensor.element_size() >= size
 

@@ -13,6 +13,7 @@ from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from types import CodeType, ModuleType
 
+from nar.capture.forward.machine import owners_machine
 from nar.own.construct.evidence.repository import Repository
 from nar.own.construct.findings import Findings
 from nar.own.construct.imports.failing import (
@@ -28,7 +29,7 @@ from nar.own.construct.imports.removed_names import removed_names
 from nar.own.construct.imports.stand_ins import defining
 from nar.own.construct.imports.weights import without_weights_from_elsewhere
 from nar.own.construct.root import import_folders
-from nar.own.construct.surroundings import cuda_where_the_weights_are, parsers_without_arguments
+from nar.own.construct.surroundings import parsers_without_arguments
 from nar.zoo.libraries import ready_for_libraries
 
 _MOST_MENDS = 12  # an old repository wanted four; the same error twice ends it before
@@ -152,7 +153,7 @@ def as_at_home(path: Path) -> Iterator[UserCode]:
                 without_weights_from_elsewhere(findings),
                 removed_names(findings),
                 parsers_without_arguments(),
-                cuda_where_the_weights_are(),
+                owners_machine(),
             ):
                 stack.enter_context(around)
             finder = stack.enter_context(stand_ins_for_missing(repository, findings))

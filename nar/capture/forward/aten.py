@@ -21,7 +21,7 @@ COPIES = (
 INERT = (
     "_assert_async _assert_tensor_metadata _functional_assert_async alpha_dropout dropout "
     "feature_alpha_dropout feature_dropout identity native_dropout nan_to_num "
-    "_pack_padded_sequence _pad_packed_sequence set"
+    "_pack_padded_sequence _pad_packed_sequence set _to_sparse _coalesce _coalesced _values values"
 )
 # Operators whose result holds nothing of the tensors that they read, or that read numbers only.
 CONSTANTS = (
@@ -29,6 +29,7 @@ CONSTANTS = (
     "empty_strided eye fft_fftfreq fft_rfftfreq fill full full_like hamming_window hann_window "
     "kaiser_window linspace logspace new_empty new_empty_strided new_full new_ones new_zeros "
     "normal ones ones_like rand rand_like randint randint_like randn randn_like randperm range "
+    "_indices indices crow_indices col_indices _dimI sparse_dim dense_dim "
     "scalar_tensor tril_indices triu_indices zero zeros zeros_like uniform exponential log_normal "
     "cauchy geometric random"
 )
@@ -144,7 +145,10 @@ POOLS = {
     "max_pool3d_with_indices": ("max_pool", 3), "avg_pool1d": ("avg_pool", 1),
     "avg_pool2d": ("avg_pool", 2), "avg_pool3d": ("avg_pool", 3),
 }  # fmt: skip
-PRODUCTS = "mm bmm matmul dot mv vdot inner linalg_matmul addmm baddbmm addbmm _addmm_activation"
+PRODUCTS = (
+    "mm bmm matmul dot mv vdot inner linalg_matmul addmm baddbmm addbmm _addmm_activation hspmm "
+    "_sparse_mm smm"
+)
 ATTENTIONS = (
     "scaled_dot_product_attention _scaled_dot_product_flash_attention "
     "_scaled_dot_product_flash_attention_for_cpu _scaled_dot_product_efficient_attention "
@@ -189,6 +193,14 @@ def aten_table() -> Table:
         "_convolution": emit.convolution,
         "convolution_overrideable": emit.convolution,
         "linear": emit.linear,
+        "_sparse_addmm": emit.sparse_product,
+        "sspaddmm": emit.product,
+        "_sparse_sum": emit.reduction("sum"),
+        "_sparse_softmax": emit.reduction("softmax"),
+        "_sparse_log_softmax": emit.reduction("log_softmax"),
+        "_sparse_coo_tensor_with_dims_and_tensors": emit.last_operand,
+        "_sparse_coo_tensor_unsafe": emit.last_operand,
+        "_sparse_compressed_tensor_unsafe": emit.last_operand,
         "mean": emit.mean,
         "sum": emit.reduction("sum"),
         "softmax": emit.reduction("softmax"),

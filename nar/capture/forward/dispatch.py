@@ -11,7 +11,7 @@ import random
 import sysconfig
 import traceback
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -20,6 +20,7 @@ import torch
 from torch import nn
 
 from nar.base.errors import CaptureError, RefusedError
+from nar.capture.forward.machine import owners_machine, wants_another_machine
 from nar.capture.forward.opaque import OpaqueFunctions
 from nar.capture.forward.placement import Placement, flat_tensors, inference, placements, quiet
 from nar.capture.forward.recorder import Recorder
@@ -33,6 +34,7 @@ from nar.graphs.canonical import exact_fingerprint
 
 # Chosen: a fair choice between two paths is missed once in 2^7 captures, and each pass takes time.
 MORE_PASSES = 7
+_MACHINES = 2  # the machine that answers, and one that has what its owner's has
 
 
 def _undrawn(run: Callable[[], Trace], *, name: str) -> Trace:
@@ -149,16 +151,21 @@ def _trace_lent(
         renew_lazy(children, "meta")
         _give_shapes(module, inputs, name=name)
     failure: CaptureError | None = None
+    around: Callable[[], AbstractContextManager[None]] = nullcontext
     for placement in placements(module, inputs, is_run=run):
-        if failure is not None:
-            _LOG.info("%s: tried again, slower, since: %s", name, failure.reason)
-        # What one run leaves in plain attributes must not be what the next one begins with.
-        try:
-            with untouched(module):
-                once = partial(_trace, module, inputs, placement, name=name)
-                return _undrawn(once, name=name)
-        except CaptureError as error:
-            failure = error
+        for _ in range(_MACHINES):
+            if failure is not None:
+                _LOG.info("%s: tried again, slower, since: %s", name, failure.reason)
+            # What one run leaves in plain attributes must not be what the next one begins with.
+            try:
+                with untouched(module), around():
+                    once = partial(_trace, module, inputs, placement, name=name)
+                    return _undrawn(once, name=name)
+            except CaptureError as error:
+                failure = error
+            if around is owners_machine or not wants_another_machine(failure.reason):
+                break
+            around = owners_machine
     raise failure or CaptureError(name, "-", "nowhere to run it")
 
 

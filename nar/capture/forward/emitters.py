@@ -1,7 +1,7 @@
 """How a call of one ATen operator enters the trace. `aten` says which emitter an operator has."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, prod
 from typing import Any
 
@@ -251,6 +251,18 @@ def product(builder: TraceBuilder, call: AtenCall) -> int:
     for addend in bias:
         value = builder.emit("add", (value, addend), call.shape)
     return value
+
+
+def sparse_product(builder: TraceBuilder, call: AtenCall) -> int:
+    """``_sparse_addmm(addend, left, right)``, whose addend counts nothing where beta is 0."""
+    if call.kwargs.get("beta", 1) != 0:
+        return product(builder, call)
+    return product(builder, replace(call, values=call.values[1:], shapes=call.shapes[1:]))
+
+
+def last_operand(_builder: TraceBuilder, call: AtenCall) -> int:
+    """A sparse tensor is its values; where they stand is data beside it."""
+    return call.values[-1]
 
 
 def linear(builder: TraceBuilder, call: AtenCall) -> int:

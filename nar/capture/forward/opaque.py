@@ -1,9 +1,13 @@
 """Functions recorded as one operation: their parts would hide the design or be too many."""
 
+import os
+import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
@@ -111,6 +115,80 @@ def leaving_functions() -> dict[Callable[..., Any], str]:
     }
 
 
+Answer = Callable[[Recorder, Callable[..., Any], tuple[Any, ...], Mapping[str, Any]], object]
+
+
+def answered_functions() -> dict[Callable[..., Any], Answer]:
+    """Functions that are not run as they are, and what is done instead."""
+    return {
+        torch.autograd.grad: _derivative,
+        Tensor.type: _typed,
+        Tensor.index_select: _selected,
+        torch.index_select: _selected,
+    }
+
+
+def _derivative(
+    recorder: Recorder,
+    func: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+) -> object:
+    """Derivatives by some inputs; where none is recorded, what is derived stands for them."""
+    try:
+        return func(*args, **kwargs)
+    except RuntimeError as error:
+        if "does not require grad" not in str(error):
+            raise
+    outputs, inputs = (
+        each if isinstance(each, list | tuple) else (each,)
+        for each in (*args, *(kwargs[key] for key in ("outputs", "inputs") if key in kwargs))[:2]
+    )
+    recorder.builder.leave_out("the derivative that its forward computes")
+    return tuple(
+        recorder.record("aten::alias", (outputs[0],), partial(torch.empty_like, each))
+        for each in inputs
+    )
+
+
+# The type of a tensor that has no memory, which cannot be made from its name.
+_TYPE_OF_NOTHING = re.compile(r"^torch\.meta\.(\w+)Tensor$")
+_ELEMENTS: Mapping[str, str] = {"Byte": "uint8", "Char": "int8", "BFloat16": "bfloat16"}
+
+
+def _typed(
+    _recorder: Recorder,
+    func: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+) -> object:
+    """A tensor in the type of another tensor, which is named as a text."""
+    wanted = args[1] if len(args) > 1 else kwargs.get("dtype")
+    named = _TYPE_OF_NOTHING.match(wanted) if isinstance(wanted, str) else None
+    if named is None:
+        return func(*args, **kwargs)
+    name = _ELEMENTS.get(named[1], named[1].lower())
+    return args[0].to(getattr(torch, name))
+
+
+# Files of torch that sort packed sequences by their length, and put them back in order.
+_SORTING = ("torch/nn/utils/rnn.py", "torch/nn/modules/rnn.py")
+
+
+def _selected(
+    recorder: Recorder,
+    func: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+) -> object:
+    """Rows in an order; the order of packed sequences is no part of a design."""
+    run = partial(func, *args, **kwargs)
+    # The frames between are of this file: the mode, and this function.
+    caller = sys._getframe(2).f_code.co_filename.replace(os.sep, "/")
+    is_order = caller.endswith(_SORTING)
+    return recorder.record("aten::alias", args[:1], run) if is_order else run()
+
+
 class OpaqueFunctions(TorchFunctionMode):
     """Keeps some functions whole, and does not run them where the tensors have no memory.
 
@@ -123,6 +201,7 @@ class OpaqueFunctions(TorchFunctionMode):
         self._recorder = recorder
         self._functions = opaque_functions()
         self._leaving = leaving_functions()
+        self._answers = answered_functions()
 
     def __torch_function__(
         self,
@@ -136,6 +215,9 @@ class OpaqueFunctions(TorchFunctionMode):
         if func in self._leaving:
             self._recorder.leave(self._leaving[func], args[0])
             return func(*args, **kwargs)
+        answer = self._answers.get(func)
+        if answer is not None:
+            return answer(self._recorder, func, args, kwargs)
         entry = self._functions.get(func)
         if entry is None:
             return func(*args, **kwargs)

@@ -182,6 +182,7 @@ def simplified(graph: Any, facts: Facts) -> Nodes:  # noqa: ANN401
     nodes = unscaled(list(graph.node), learned | set(facts.numbers))
     nodes = with_biases(nodes, learned)
     nodes = _GroupNorms(nodes, outputs, learned, facts).merged()
+    nodes = _with_affine(nodes, outputs, {tensor.name: tensor for tensor in graph.initializer})
     return _with_rolls(nodes, facts)
 
 
@@ -248,6 +249,57 @@ class _GroupNorms:
         name = node.output[0]
         reader = self._reader.get(name) if self._reads[name] == 1 else None
         return reader if reader is not None and reader.op_type == operator else None
+
+
+def _with_affine(nodes: Nodes, outputs: Sequence[str], weights: Mapping[str, Any]) -> Nodes:
+    """The nodes, with the learned scale and shift after a batch norm of ones and zeros as its own.
+
+    Caffe has a layer for each; a converter fills the norm's own scale with ones.
+
+    Args:
+        nodes: All nodes.
+        outputs: Names of the outputs of the graph.
+        weights: Tensors of the file.
+    """
+    reader = {name: node for node in nodes for name in node.input}
+    reads = Counter([*outputs, *(name for node in nodes for name in node.input)])
+    made: dict[str, Any] = {}
+    dropped: set[str] = set()
+    for node in nodes:
+        if node.op_type != "BatchNormalization" or not _is_bare(node, weights):
+            continue
+        last, vectors = node, list(node.input[1:3])
+        for place, operator in enumerate(("Mul", "Add")):
+            after = reader.get(last.output[0]) if reads[last.output[0]] == 1 else None
+            if after is None or after.op_type != operator:
+                break
+            learned = [name for name in after.input if name in weights]
+            if not learned or not _fits(weights, learned[0], node):
+                break
+            dropped.add(last.output[0])
+            last, vectors[place] = after, learned[0]
+        if last is not node:
+            inputs = [node.input[0], *vectors, *node.input[3:]]
+            made[last.output[0]] = node_of("BatchNormalization", inputs, last.output[0])
+    kept = (node for node in nodes if not node.output or node.output[0] not in dropped)
+    return [made.get(node.output[0], node) if node.output else node for node in kept]
+
+
+def _is_bare(node: Any, weights: Mapping[str, Any]) -> bool:  # noqa: ANN401
+    """Whether the scale of a norm is of ones, and its shift of zeros."""
+    for name, number in zip(node.input[1:3], (1, 0), strict=False):
+        tensor = weights.get(name)
+        if tensor is None or onnx("external_data_helper").uses_external_data(tensor):
+            return False
+        if not (onnx("numpy_helper").to_array(tensor) == number).all():
+            return False
+    return True
+
+
+def _fits(weights: Mapping[str, Any], name: str, norm: Any) -> bool:  # noqa: ANN401
+    """Whether a tensor has a number for each channel of a norm."""
+    channels: int = prod(weights[norm.input[1]].dims)
+    return channels > 1 and channels == int(prod(weights[name].dims))
 
 
 def _with_rolls(nodes: Nodes, facts: Facts) -> Nodes:

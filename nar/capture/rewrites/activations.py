@@ -7,7 +7,7 @@ from nar.capture.rewrites.match import Matcher
 from nar.capture.trace import Operation
 
 _GATES = {"sigmoid": "silu", "hard_sigmoid": "hard_swish"}
-_POLYNOMIAL = frozenset({"mul", "div", "add", "pow"})
+_POLYNOMIAL = frozenset({"mul", "div", "add", "pow", "neg"})
 _QUICK_GELU = 1.702  # x * sigmoid(1.702 x): Hendrycks and Gimpel, arXiv:1606.08415
 
 
@@ -38,7 +38,8 @@ def _is_scaled(match: Matcher, scaled: int, value: int) -> bool:
 def gelu(match: Matcher, operation: Operation) -> Operation | None:
     """0.5 x (1 + erf(x / sqrt 2)), or with tanh of a cubic polynomial in x."""
     for gate in match.factors(operation)[0]:
-        curve = match.only_operand(gate, ("add",))
+        # 1 + erf(x), and 1 - erf(-x), which is what a complement of erf becomes.
+        curve = match.only_operand(gate, ("add", "sub"))
         if curve is None or match[curve].operator not in ("erf", "tanh"):
             continue
         argument = match[curve].operands[0]

@@ -16,6 +16,7 @@ _BORDER = {
     "avg_pool": 0.0,
     "max_pool": -inf,
 }
+_BIASED = with_any(Trait.CONVOLVES) & with_any(Trait.FOLDS_NORM)
 _POOLINGS = with_any(Trait.POOLS_TO_SIZE)
 _BETWEEN_POOLED = with_any(Trait.ON_POOLED)
 # Chosen: a bound on the walk up to a global pooling; heads have few layers below theirs.
@@ -106,6 +107,21 @@ def linear_bias(match: Matcher, operation: Operation) -> Operation | None:
             layer.operator == "linear"
             and len(layer.operands) == 2
             and layer.numbers[:1] == (match[bias].elements,)
+            and match.is_parameter(bias)
+            and match.is_read_once(value)
+        ):
+            return replace(layer, operands=(*layer.operands, bias), shape=operation.shape)
+    return None
+
+
+def conv_bias(match: Matcher, operation: Operation) -> Operation | None:
+    """A learned number for each channel, added to a convolution that has no bias yet."""
+    for value, bias in match.pairs(operation):
+        layer = match[value]
+        if (
+            layer.operator in _BIASED
+            and len(layer.operands) == 2
+            and layer.shape[1:2] == (match[bias].elements,)
             and match.is_parameter(bias)
             and match.is_read_once(value)
         ):

@@ -16,7 +16,14 @@ from dataclasses import replace
 
 from nar.capture.rewrites import activations, layers
 from nar.capture.rewrites.match import Matcher
-from nar.capture.rewrites.norms import frozen_norm, norm, norm_bias, norm_weight
+from nar.capture.rewrites.norms import (
+    affine_batch_norm,
+    frozen_norm,
+    norm,
+    norm_bias,
+    norm_weight,
+    shifted_norm,
+)
 from nar.capture.rewrites.rotary import complex_product, turned, turned_halves, turned_in_part
 from nar.capture.trace import LEAVES, Operation, Trace
 from nar.graphs.ops import Trait, with_any
@@ -37,7 +44,15 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "split": (layers.part_of_linear,),
     "concat": (turned_halves, turned_in_part, layers.rearranged, layers.joined),
     "attention": (layers.fused_attention,),
-    "add": (layers.linear_bias, norm_bias, frozen_norm, turned),
+    "add": (
+        layers.linear_bias,
+        layers.conv_bias,
+        norm_bias,
+        affine_batch_norm,
+        frozen_norm,
+        shifted_norm,
+        turned,
+    ),
     "sub": (turned,),
     "complex_mul": (complex_product,),
     "mul": (
@@ -48,6 +63,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
         activations.softmax,
         norm,
         norm_weight,
+        affine_batch_norm,
     ),
     "div": (
         activations.gelu,
