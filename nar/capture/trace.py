@@ -80,6 +80,7 @@ class TraceBuilder:
         self.operations: list[Operation] = []
         self.flops = 0
         self._parameters: dict[Hashable, int] = {}
+        self._packed = 0
         self._unknown: Counter[str] = Counter()
         self._cut: Counter[str] = Counter()
         self._without: dict[str, None] = {}
@@ -95,6 +96,12 @@ class TraceBuilder:
             value = self._append(Operation("parameter", shape=shape))
             self._parameters[key] = value
         return value
+
+    def packed(self, key: Hashable, shape: Shape) -> int:
+        """A parameter that is no tensor of the model: it is counted where it is first read."""
+        if key not in self._parameters:
+            self._packed += prod(shape)
+        return self.parameter(key, shape)
 
     def constant(
         self, shape: Shape, *, reads_data: bool = False, number: float | None = None
@@ -146,7 +153,7 @@ class TraceBuilder:
         return Trace(
             tuple(self.operations),
             tuple(dict.fromkeys(outputs)),
-            parameters,
+            parameters + self._packed,
             self.flops,
             dict(self._unknown),
             dict(self._cut),

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from nar.base.errors import CaptureError, RefusedError
 from nar.capture.forward.machine import owners_machine, wants_another_machine
@@ -34,6 +34,10 @@ from nar.graphs.canonical import exact_fingerprint
 
 # Chosen: a fair choice between two paths is missed once in 2^7 captures, and each pass takes time.
 MORE_PASSES = 7
+_QUANTISED = frozenset({
+    torch.int8, torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz,
+    torch.float8_e5m2fnuz,
+})  # fmt: skip
 _MACHINES = 2  # the machine that answers, and one that has what its owner's has
 
 
@@ -183,7 +187,8 @@ def _give_shapes(module: nn.Module, inputs: CaptureInputs, *, name: str) -> None
 
 
 def _trace(module: nn.Module, inputs: CaptureInputs, placement: Placement, *, name: str) -> Trace:
-    weights = dict(module.named_parameters())
+    weights: dict[str, Tensor] = dict(module.named_parameters())
+    weights |= {name: each for name, each in module.named_buffers() if _is_quantised(each)}
     learned = by_storage(weights.values())
     stand_ins = [placement.state[key] for key in weights if key in placement.state]
     builder = TraceBuilder()
@@ -200,6 +205,11 @@ def _trace(module: nn.Module, inputs: CaptureInputs, placement: Placement, *, na
         reason = f"wanted a tensor somewhere in the output of forward, came {came}"
         raise CaptureError(name, "-", reason)
     return builder.trace(outputs, sum(tensor.numel() for tensor in learned.values()))
+
+
+def _is_quantised(buffer: Tensor) -> bool:
+    """Whether a buffer is a weight in 8 bits: masks and indices have other types, or one axis."""
+    return buffer.dtype in _QUANTISED and buffer.dim() > 1
 
 
 def _run(

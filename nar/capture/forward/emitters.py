@@ -292,6 +292,122 @@ def attention(builder: TraceBuilder, call: AtenCall) -> int:
     return builder.emit("attention", call.values, call.shape, attributes=heads)
 
 
+def _layer(builder: TraceBuilder, value: int, shape: Shape, weight: int, bias: int) -> int:
+    """A linear layer with a bias, whose result has a shape."""
+    inner = builder.operations[weight].shape[-1]
+    sizes = (prod(shape[:-1]), inner, shape[-1])
+    builder.flops += 2 * prod(shape) * inner
+    result = builder.emit("matmul", (value, weight), shape, numbers=sizes)
+    return builder.emit("add", (result, bias), shape)
+
+
+def _attended(
+    builder: TraceBuilder, sources: Sequence[int], shapes: Sequence[Shape], call: AtenCall
+) -> int:
+    """Attention of three values, each through its part of one packed layer, and a layer after it.
+
+    Args:
+        builder: Receives the operations.
+        sources: Query, key and value.
+        shapes: Their shapes, (batch, length, width).
+        call: Its number of heads is the first or second whole number; its first four values after
+            the tensors that it reads are the weights of both layers and their biases.
+    """
+    _, heads = call.literals()[:2]
+    packed, packed_bias, weight, bias = call.values[_reads(call) :][:4]
+    width = builder.operations[packed].shape[-1]
+    parts = [
+        _layer(
+            builder,
+            source,
+            (*shape[:-1], width),
+            builder.emit("slice", (packed,), (width, width)),
+            builder.emit("slice", (packed_bias,), (width,)),
+        )
+        for source, shape in zip(sources, shapes, strict=True)
+    ]
+    query, key = shapes[0], shapes[1]
+    builder.flops += 4 * prod(query[:-1]) * key[-2] * width
+    attended = builder.emit("attention", parts, query, attributes={"heads": int(heads)})
+    return _layer(builder, attended, query, weight, bias)
+
+
+def _reads(call: AtenCall) -> int:
+    """How many values stand before the weights: query, key and value, or one source of them."""
+    return 3 if call.name == "_native_multi_head_attention" else 1
+
+
+def multi_head(builder: TraceBuilder, call: AtenCall) -> int:
+    """``_native_multi_head_attention(query, key, value, ...)``, as the layer that it stands for."""
+    return _attended(builder, call.values[:3], call.shapes[:3], call)
+
+
+def encoder_layer(builder: TraceBuilder, call: AtenCall) -> int:
+    """``_transformer_encoder_layer_fwd(source, ...)``: attention and two layers, with norms."""
+    source, shape = call.values[0], call.shapes[0]
+    norms, (first, first_bias, last, last_bias) = call.values[5:9], call.values[9:13]
+    gelu, norm_first = (each for each in call.args if isinstance(each, bool))
+    inner = (*shape[:-1], builder.operations[first].shape[0])
+
+    def attend(value: int) -> int:
+        return _attended(builder, [value] * 3, [shape] * 3, call)
+
+    def feed(value: int) -> int:
+        hidden = _layer(builder, value, inner, first, first_bias)
+        hidden = builder.emit("gelu" if gelu else "relu", (hidden,), inner)
+        return _layer(builder, hidden, shape, last, last_bias)
+
+    value = source
+    for place, part in enumerate((attend, feed)):
+        weights = norms[2 * place : 2 * place + 2]
+        if norm_first:
+            normal = builder.emit("layer_norm", (value, *weights), shape)
+            value = builder.emit("add", (value, part(normal)), shape)
+        else:
+            total = builder.emit("add", (value, part(value)), shape)
+            value = builder.emit("layer_norm", (total, *weights), shape)
+    return value
+
+
+def packed_linear(activation: str = "") -> Emit:
+    """A linear layer whose weight is packed, quantised: ``linear_dynamic(input, packed, ...)``."""
+
+    def emit(builder: TraceBuilder, call: AtenCall) -> int:
+        packed = call.args[1]
+        weight, bias = packed.unpack()
+        out, inner = weight.shape
+        sizes = (prod(call.shape[:-1]), inner, out)
+        builder.flops += 2 * prod(call.shape) * inner
+        learned = builder.packed((id(packed), "weight"), (out, inner))
+        value = builder.emit("matmul", (call.values[0], learned), call.shape, numbers=sizes)
+        if bias is not None:
+            learned = builder.packed((id(packed), "bias"), (out,))
+            value = builder.emit("add", (value, learned), call.shape)
+        return builder.emit(activation, (value,), call.shape) if activation else value
+
+    return emit
+
+
+def packed_recurrent(operator: str, gates: int) -> Emit:
+    """A recurrent layer whose weights are packed: ``quantized_lstm(input, state, packed, ...)``."""
+
+    def emit(builder: TraceBuilder, call: AtenCall) -> int:
+        source, width = call.shapes[0], call.shapes[1][-1]
+        has_biases, layers = call.args[3], call.args[4]
+        directions = call.shapes[1][0] // layers
+        inputs = [source[-1], *[directions * width] * (layers - 1)]
+        rows = directions * gates * width
+        matrices = sum(rows * (each + width) for each in inputs)
+        biases = 2 * rows * layers if has_biases else 0
+        builder.flops += 2 * matrices * prod(source[:-1])
+        learned = builder.packed(id(call.args[2][0]), (matrices + biases,))
+        ratio = channel_ratio(source[-1], call.shape[-1])
+        operands = (call.values[0], learned)
+        return builder.emit(operator, operands, call.shape, attributes=ratio)
+
+    return emit
+
+
 def recurrent(operator: str) -> Emit:
     """A whole recurrent layer over a sequence: each step multiplies by every weight matrix once."""
 

@@ -51,7 +51,7 @@ def _whole(operator: str) -> _Plan:
     namespace, _, overload = operator.partition("::")
     name = overload.partition(".")[0]
     name = name if name.startswith("__") else name.rstrip("_")
-    known = _table().get(name) if namespace in _NAMESPACES else None
+    known = _table().get(name if namespace in _NAMESPACES else f"{namespace}::{name}")
     return _Plan(name, unknown(f"{namespace}::{name}") if known is None else known)
 
 
