@@ -142,6 +142,7 @@ def test_an_import_that_is_tried_fails_as_its_writer_expects(tmp_path, tried):
             "tp.RowParallelLinear(32, 4, input_is_parallel=True)",
             ["input", "linear"],
         ),
+        ("from apex.fused_dense import FusedDense as L", "L(32, 4)", ["input", "linear"]),
     ],
 )
 def test_layers_of_the_same_parameters_stand_for_those_of_missing_packages(

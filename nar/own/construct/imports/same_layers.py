@@ -68,10 +68,165 @@ def _attention(
     value: torch.Tensor,
     **kwargs: Any,  # noqa: ANN401
 ) -> torch.Tensor:
-    """Attention of (batch, length, heads, width) tensors, as flash_attn and xformers take them."""
+    """Attention of (batch, length, heads, width) tensors, as flash_attn and xformers take them.
+
+    Keys and values may have fewer heads. xformers also takes (batch, length, width).
+    """
+    if query.dim() == _WITHOUT_HEADS:
+        return F.scaled_dot_product_attention(query, key, value)
     query, key, value = (each.transpose(1, 2) for each in (query, key, value))
     is_causal = bool(kwargs.get("causal", False))
-    return F.scaled_dot_product_attention(query, key, value, is_causal=is_causal).transpose(1, 2)
+    shares = query.shape[1] != key.shape[1]
+    result = F.scaled_dot_product_attention(
+        query, key, value, is_causal=is_causal, enable_gqa=shares
+    )
+    return result.transpose(1, 2)
+
+
+_WITHOUT_HEADS: Final = 3  # axes
+
+
+def _packed_attention(qkv: torch.Tensor, *_: Any, **kwargs: Any) -> torch.Tensor:  # noqa: ANN401
+    """Attention of one tensor (batch, length, 3, heads, width)."""
+    return _attention(*qkv.unbind(2), **kwargs)
+
+
+def _key_value_attention(
+    query: torch.Tensor,
+    key_value: torch.Tensor,
+    *_: Any,  # noqa: ANN401
+    **kwargs: Any,  # noqa: ANN401
+) -> torch.Tensor:
+    """Attention of a query and one tensor (batch, length, 2, heads, width)."""
+    return _attention(query, *key_value.unbind(2), **kwargs)
+
+
+def _causal_convolution(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    *_: Any,  # noqa: ANN401
+    activation: str | None = None,
+    **__: Any,  # noqa: ANN401
+) -> torch.Tensor:
+    """A convolution by channel that looks back: (batch, channels, length)."""
+    width = weight.shape[-1]
+    padded = F.conv1d(x, weight[:, None], bias, padding=width - 1, groups=weight.shape[0])
+    result = padded[..., : x.shape[-1]]
+    return F.silu(result) if activation in ("silu", "swish") else result
+
+
+def _selective_scan(
+    u: torch.Tensor,
+    delta: torch.Tensor,
+    a: torch.Tensor,
+    b: torch.Tensor,
+    c: torch.Tensor,
+    d: torch.Tensor | None = None,
+    z: torch.Tensor | None = None,
+    delta_bias: torch.Tensor | None = None,
+    delta_softplus: bool = False,
+    return_last_state: bool = False,
+) -> Any:  # noqa: ANN401
+    """The selective state space of Mamba (arXiv:2312.00752, algorithm 2), step by step.
+
+    Args:
+        u: Shape (batch, channels, length), as delta and z.
+        delta: Step sizes.
+        a: Shape (channels, states).
+        b: Shape (batch, states, length) or (batch, groups, states, length), as c.
+        c: What is read of the states.
+        d: Shape (channels,), a shortcut.
+        z: A gate.
+        delta_bias: Shape (channels,).
+        delta_softplus: Whether step sizes pass a softplus.
+        return_last_state: Whether the last states are a second result.
+    """
+    if delta_bias is not None:
+        delta = delta + delta_bias[:, None]
+    delta = F.softplus(delta) if delta_softplus else delta
+    b, c = (each if each.dim() == _WITHOUT_HEADS else each[:, 0] for each in (b, c))
+    state = u.new_zeros(u.shape[0], u.shape[1], a.shape[1])
+    results = []
+    for step in range(u.shape[-1]):
+        size = delta[:, :, step, None]
+        driven = size * b[:, None, :, step] * u[:, :, step, None]
+        state = torch.exp(size * a) * state + driven
+        results.append((state * c[:, None, :, step]).sum(-1))
+    result = torch.stack(results, -1)
+    result = result if d is None else result + u * d[:, None]
+    result = result if z is None else result * F.silu(z)
+    return (result, state) if return_last_state else result
+
+
+class _Mamba(nn.Module):
+    """The block of Mamba (arXiv:2312.00752), with the parameters of ``mamba_ssm.Mamba``."""
+
+    def __init__(
+        self,
+        d_model: int,
+        d_state: int = 16,
+        d_conv: int = 4,
+        expand: int = 2,
+        dt_rank: int | str = "auto",
+        *,
+        conv_bias: bool = True,
+        bias: bool = False,
+        **_: Any,  # noqa: ANN401
+    ) -> None:
+        super().__init__()
+        inner = int(expand * d_model)
+        rank = math.ceil(d_model / 16) if isinstance(dt_rank, str) else dt_rank  # as the paper
+        self._sizes = (rank, d_state, d_state)
+        self.in_proj = nn.Linear(d_model, 2 * inner, bias=bias)
+        self.conv1d = nn.Conv1d(
+            inner, inner, d_conv, bias=conv_bias, groups=inner, padding=d_conv - 1
+        )
+        self.x_proj = nn.Linear(inner, sum(self._sizes), bias=False)
+        self.dt_proj = nn.Linear(rank, inner)
+        self.A_log = nn.Parameter(torch.zeros(inner, d_state))
+        self.D = nn.Parameter(torch.ones(inner))
+        self.out_proj = nn.Linear(inner, d_model, bias=bias)
+
+    def forward(self, hidden_states: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:  # noqa: ANN401
+        """(batch, length, width) to the same."""
+        x, z = self.in_proj(hidden_states).transpose(1, 2).chunk(2, 1)
+        x = F.silu(self.conv1d(x)[..., : x.shape[-1]])
+        delta, b, c = self.x_proj(x.transpose(1, 2)).split(self._sizes, -1)
+        delta, b, c = self.dt_proj(delta).transpose(1, 2), b.transpose(1, 2), c.transpose(1, 2)
+        a = -torch.exp(self.A_log)
+        scanned = _selective_scan(x, delta, a, b, c, self.D, z, delta_softplus=True)
+        result: torch.Tensor = self.out_proj(scanned.transpose(1, 2))
+        return result
+
+
+def _layer_norm(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    *_: Any,  # noqa: ANN401
+    residual: torch.Tensor | None = None,
+    prenorm: bool = False,
+    **__: Any,  # noqa: ANN401
+) -> Any:  # noqa: ANN401
+    """A layer norm as a function, of a sum where there is a residual."""
+    total = x if residual is None else x + residual
+    result = F.layer_norm(total, weight.shape, weight, bias)
+    return (result, total) if prenorm else result
+
+
+def _rms_norm(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    *_: Any,  # noqa: ANN401
+    residual: torch.Tensor | None = None,
+    prenorm: bool = False,
+    **__: Any,  # noqa: ANN401
+) -> Any:  # noqa: ANN401
+    """An RMS norm as a function, of a sum where there is a residual."""
+    total = x if residual is None else x + residual
+    result = F.rms_norm(total, weight.shape, weight)
+    return (result, total) if prenorm else result
 
 
 _FAIRSCALE = "fairscale.nn.model_parallel"
@@ -143,9 +298,37 @@ SAME_LAYERS: Final[Mapping[str, Callable[..., Any]]] = {
     "apex.normalization.fused_layer_norm.FusedLayerNorm": nn.LayerNorm,
     "apex.contrib.layer_norm.FastLayerNorm": nn.LayerNorm,
     "apex.parallel.SyncBatchNorm": nn.SyncBatchNorm,
+    "apex.normalization.fused_layer_norm.FusedRMSNorm": nn.RMSNorm,
+    "apex.normalization.fused_layer_norm.fused_layer_norm_affine": _layer_norm,
+    "apex.normalization.fused_layer_norm.fused_rms_norm_affine": _rms_norm,
+    "apex.fused_dense.FusedDense": _linear,
+    **{
+        f"flash_attn{place}.{name}": stands
+        for place in ("", ".flash_attn_interface")
+        for name, stands in (
+            ("flash_attn_func", _attention),
+            ("flash_attn_qkvpacked_func", _packed_attention),
+            ("flash_attn_kvpacked_func", _key_value_attention),
+        )
+    },
     "flash_attn.ops.rms_norm.RMSNorm": nn.RMSNorm,
-    "flash_attn.flash_attn_func": _attention,
+    "flash_attn.ops.rms_norm.rms_norm": _rms_norm,
+    "flash_attn.ops.triton.layer_norm.RMSNorm": nn.RMSNorm,
     "xformers.ops.memory_efficient_attention": _attention,
+    "causal_conv1d.causal_conv1d_fn": _causal_convolution,
+    "mamba_ssm.Mamba": _Mamba,
+    "mamba_ssm.modules.mamba_simple.Mamba": _Mamba,
+    "mamba_ssm.ops.selective_scan_interface.selective_scan_fn": _selective_scan,
+    "mamba_ssm.ops.selective_scan_interface.selective_scan_ref": _selective_scan,
+    **{
+        f"mamba_ssm.ops.{place}.{name}": stands
+        for place in ("triton.layer_norm", "triton.layernorm")
+        for name, stands in (
+            ("RMSNorm", nn.RMSNorm),
+            ("layer_norm_fn", _layer_norm),
+            ("rms_norm_fn", _rms_norm),
+        )
+    },
     "transformer_engine.pytorch.Linear": _linear,
     "transformer_engine.pytorch.LayerNorm": nn.LayerNorm,
     "transformer_engine.pytorch.RMSNorm": nn.RMSNorm,
