@@ -389,3 +389,29 @@ def _run_module(name: str, arguments: list[str]) -> None:
 
 def _print_json(value: object) -> None:
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
+
+
+@app.command()
+@reporting_errors
+def recognised(
+    kept: Annotated[Path, typer.Option(help="What `python -m cluster.signatures` has kept.")],
+    models: Annotated[int, typer.Option(min=1, help="How many models are changed.")] = 500,
+    seed: Annotated[int, typer.Option(help="Draws the models and their changes.")] = 0,
+    results: Annotated[Path | None, typer.Option(help="Directory that gets the page.")] = None,
+) -> None:
+    """Change the weights of models of the corpus, and recognise them, for some two minutes."""
+    from benchmark import recognised as page
+    from cluster.signatures import read_built
+    from nar.corpus.signatures import shipped_signatures
+
+    signatures = shipped_signatures()
+    if signatures is None:
+        raise NarError("wanted signatures; `python -m cluster.signatures` writes them")
+    built = read_built(kept)
+    chosen = page.drawn(built, models, seed)
+    asked = page.ask(chosen, signatures, seed)
+    text = page.as_markdown(asked, len(chosen), f"{len(built):,} that are known")
+    if results is None:
+        stdout.print(text, markup=False)
+    else:
+        page.write_page(results, text)

@@ -257,7 +257,7 @@ def asked_of(model: Model, example: object = None) -> Asked:
         known = _known([found.name]).get(found.name)
         stated = _stated(example) if source_of(found.name) is None else NOTHING_STATED
         asked = Asked(known) if known else Asked.of(capture_architecture(found.name, stated))
-        return asked.noted(found.notes)
+        return asked.noted(found)
     if isinstance(model, ComputationalGraph):
         return Asked(architecture(_labels("graph"), model))
     name = type(model).__name__

@@ -57,6 +57,14 @@ SAID = {
     "lit": "a run of Lightning, .*; name the class that made it, .*, or its .ckpt",
     "diffusers": r"StableDiffusionPipeline; name one of its networks: .*unet "
     r"\(UNet2DConditionModel\), .*text_encoder \(CLIPTextModel\)$",
+    "alone": "2 weights, too few to say whose they are",
+    "sharded": "2 weights, too few to say whose they are",
+    "sd.pth": "1 weight, too few to say whose they are",
+    "epoch1.ckpt": "1 weight, too few to say whose they are",
+    "diffusers_single": "an adapter alone, LoRA r=4 on down",
+    "whole_module.pt": "a pickle with the class torch.nn.modules.linear.Linear, which would run",
+    "m.gguf": "wanted a GGUF file of version 2 or 3, came version 0",
+    "gguf_folder": "the file ends",
     "hf_newer": r"knows no model_type zeta9; version 9.1.0 wrote it: pip install -U "
     "'transformers>=9.1.0'",
     "hf_newer_class": "has no class LlamaForFooBar; near: LlamaForCausalLM",

@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from nar.answers.recognition import recognise_file
 from nar.answers.words import assumed_texts, doubts_texts, unread_texts
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.console import stderr
 from nar.base.errors import CorpusError, InvalidInputError, UnknownArchitectureError
-from nar.base.model_files import CONFIG_FILE, PYTHON, WANTED, kind_of_file, told
-from nar.base.model_folders import Named, named_in_file, named_in_folder
+from nar.base.model_files import CONFIG_FILE, LOAD, PYTHON, WANTED, kind_of_file, told
+from nar.base.model_folders import Named, named_in_file, named_in_folder, reading_of
 from nar.base.suggestions import close_names
 from nar.corpus import Corpus, Location
 from nar.graphs.architecture import Architecture
@@ -53,12 +54,18 @@ class Asked:
         """The model of a capture."""
         return cls(capture.architecture, capture.assumed, capture.unread)
 
-    def noted(self, notes: Sequence[str]) -> "Asked":
+    def noted(self, found: Named) -> "Asked":
         """The same model with what its file or folder says beside it."""
-        if not notes:
+        if not (found.notes or found.doubts):
             return self
         assumed = self.assumed or Assumed()
-        return replace(self, assumed=replace(assumed, notes=(*notes, *assumed.notes)))
+        more = replace(
+            assumed,
+            notes=(*found.notes, *assumed.notes),
+            doubts=(*found.doubts, *assumed.doubts),
+            is_sure=assumed.is_sure and not found.doubts,
+        )
+        return replace(self, assumed=more)
 
     def tell_assumed(self) -> None:
         """Say on stderr what was assumed and not read: for commands that have no place for it."""
@@ -71,7 +78,7 @@ class Asked:
 def resolve_name(name: str, corpus: Location | None) -> str:
     """As `named`, with its notes on stderr."""
     found = named(name, corpus)
-    for note in found.notes:
+    for note in (*found.doubts, *found.notes):
         stderr.print(note, style="dim", soft_wrap=True)
     return found.name
 
@@ -194,13 +201,31 @@ def _in_file(path: Path, corpus: Location | None) -> Named:
 
 def _followed(found: Named, corpus: Location | None) -> Named:
     """What a folder or file means: itself, or another model, which a corpus or the hub has."""
-    if Path(found.name).exists():
-        return found
+    path = Path(found.name)
+    if path.exists():
+        return _recognised(path, found) if reading_of(path) == "weights" else found
     try:
         base = Named(_of_hub(f"{_HUB}{found.name}"))
     except (InvalidInputError, UnknownArchitectureError):
         base = named(found.name.rpartition("/")[2], corpus)
-    return Named(base.name, (*found.notes, *base.notes))
+    return Named(base.name, (*found.notes, *base.notes), base.doubts)
+
+
+def _recognised(path: Path, found: Named) -> Named:
+    """The architecture whose weights are in a file.
+
+    Raises:
+        InvalidInputError: They are of no known architecture as a whole; the nearest is named.
+    """
+    recognised = recognise_file(path)
+    models = [name for match in recognised.matches[:1] for name in match.models]
+    name = min(models, key=_rank, default="")
+    text = recognised.text(name)
+    if recognised.relation == "same":
+        return Named(name, (*found.notes, f"{path} is recognised by its {text}."))
+    if recognised.relation in {"head", "part"}:
+        return Named(name, found.notes, (f"{path} has {text}; the answer is about {name}",))
+    raise InvalidInputError(str(path), f"it has {text}; {LOAD}, to ask about its graph")
 
 
 def _check_kind(path: Path) -> None:
@@ -280,7 +305,7 @@ def known_or_captured(
         known = None if fresh or corpus is None else _in_corpus(corpus, found.name)
     except CorpusError:
         found, known = Named(written), None
-    return (known or Asked.of(captured(found.name, asking))).noted(found.notes)
+    return (known or Asked.of(captured(found.name, asking))).noted(found)
 
 
 def each_known_or_captured(
@@ -300,9 +325,10 @@ def each_known_or_captured(
     """
     found = [named(each, corpus) for each in written]
     check_stated([each.name for each in found], asking)
-    for name, notes in ((each.name, each.notes) for each in found):
-        known = _in_corpus(corpus, name) if corpus is not None else None
-        yield (known or Asked.of(captured(name, stated_for(name, asking)))).noted(notes)
+    for each in found:
+        known = _in_corpus(corpus, each.name) if corpus is not None else None
+        asked = known or Asked.of(captured(each.name, stated_for(each.name, asking)))
+        yield asked.noted(each)
 
 
 def stated_for(name: str, asking: Asking) -> Asking:

@@ -186,10 +186,12 @@ class Named:
     Attributes:
         name: Path of a file, or the name of a model as somebody writes it.
         notes: Sentences about what the folder says beside it.
+        doubts: Why it may be another model, each a clause.
     """
 
     name: str
     notes: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
 
 def named_in_folder(folder: Path) -> Named | None:
@@ -324,3 +326,12 @@ def named_in_file(path: Path) -> Named:
     if kind.reading == "none":
         raise InvalidInputError(str(path), told(path, kind.what, kind.way_out))
     return named_in_json(path) if path.suffix.lower() == ".json" else Named(str(path))
+
+
+def reading_of(path: Path) -> Reading:
+    """What NAR does with a file that `named_in_file` has not refused."""
+    if path.suffix.lower() == ".json":
+        kind = kind_of_json(_content(path))
+        return kind.reading if kind else "none"
+    found = kind_of_file(path)
+    return found.reading if found else "none"

@@ -8,6 +8,7 @@ from nar.graphs.fingerprints import Fingerprinted
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.ops import op_id
 from nar.graphs.unread import Count, Unread
+from nar.graphs.weights import Weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ class Capture:
         cut: How often each function took values out of tensors: ``numpy``, ``tolist``, ``item``.
         lost: Number of learned scalars that no result depends on.
         without: What was left out of the forward pass, each with what was captured instead.
+        weights: Names and shapes of the weights; None where they were not seen.
     """
 
     network: Fingerprinted
@@ -63,6 +65,7 @@ class Capture:
     cut: dict[str, int] = field(default_factory=dict)
     lost: int = 0
     without: tuple[str, ...] = ()
+    weights: Weights | None = None
 
     @property
     def graph(self) -> ComputationalGraph:

@@ -60,7 +60,7 @@ def _write_table(table: pa.Table, path: Path, level: int) -> None:
         path,
         compression="zstd",
         compression_level=level,
-        use_dictionary=[*_WORDS, *_PAPER_WORDS],
+        use_dictionary=[*_WORDS, *_PAPER_WORDS, f"{layout.WEIGHTS}.list.element"],
         use_byte_stream_split=[f"{name}.list.element" for name in layout.GRAPH_COLUMNS],
         row_group_size=_WHOLE,
         data_page_size=_WHOLE,
@@ -77,7 +77,11 @@ def _table(architectures: Sequence[Architecture]) -> pa.Table:
         for name in layout.CARD_COLUMNS
     }
     graphs = layout.graph_columns([item.graph for item in architectures])
-    return pa.table({**columns, **graphs}, schema=layout.SCHEMA)
+    table = pa.table({**columns, **graphs}, schema=layout.SCHEMA)
+    if not any(item.weights for item in architectures):
+        return table
+    weights = layout.weights_column([item.weights for item in architectures])
+    return table.append_column(layout.WEIGHTS_FIELD, weights)
 
 
 def read_shard(path: Path) -> list[Architecture]:
@@ -161,7 +165,8 @@ def parsed(
         file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
         _check_schema(file.schema_arrow)
         if not (_has_inference(file.schema_arrow) or (columns and layout.INFERENCE not in columns)):
-            columns = _WITHOUT_INFERENCE
+            optional = {layout.WEIGHTS} & set(file.schema_arrow.names)
+            columns = [*_WITHOUT_INFERENCE, *optional]
         # Shards are small: threads take longer to begin than they read.
         table = file.read(columns=columns, use_threads=False)
         for name in table.column_names:
@@ -212,9 +217,17 @@ def architectures_of(table: pa.Table) -> list[Architecture]:
     """
     return [
         Architecture(
-            card.labels, coarse_block(graph), graph, card.topology, card.exact, card.inference
+            card.labels,
+            coarse_block(graph),
+            graph,
+            card.topology,
+            card.exact,
+            card.inference,
+            weights,
         )
-        for card, graph in zip(layout.cards_of(table), graphs_of(table), strict=True)
+        for card, graph, weights in zip(
+            layout.cards_of(table), graphs_of(table), layout.weights_in(table), strict=True
+        )
     ]
 
 

@@ -1,11 +1,12 @@
 """Architecture: a captured graph with its name and labels, the row of every corpus and index."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from nar.graphs.fingerprints import Fingerprinted, fingerprinted
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.ops import Trait, mask_of
+from nar.graphs.weights import Weights
 
 _ATTENDS: Final = mask_of(Trait.ATTENDS)
 _CONVOLVES: Final = mask_of(Trait.CONVOLVES)
@@ -69,6 +70,7 @@ class Architecture:
         topology: Topology fingerprint, sha256 hex.
         exact: Exact fingerprint, sha256 hex.
         inference: Inference fingerprint, sha256 hex.
+        weights: Names and shapes of its weights; None where nobody recorded them.
     """
 
     labels: Labels
@@ -77,6 +79,7 @@ class Architecture:
     topology: str
     exact: str
     inference: str
+    weights: Weights | None = field(default=None, compare=False, repr=False)
 
     @property
     def parameters(self) -> int:
@@ -94,18 +97,23 @@ class Architecture:
         return self.graph.nodes
 
 
-def architecture(labels: Labels, network: Fingerprinted | ComputationalGraph) -> Architecture:
+def architecture(
+    labels: Labels,
+    network: Fingerprinted | ComputationalGraph,
+    weights: Weights | None = None,
+) -> Architecture:
     """Complete the record of a captured model.
 
     Args:
         labels: Name and labels.
         network: A graph with its fingerprints, or a valid graph in any numbering.
+        weights: Names and shapes of its weights.
     """
     if isinstance(network, ComputationalGraph):
         network = fingerprinted(network)
     block = coarse_block(network.graph)
     return Architecture(
-        labels, block, network.graph, network.topology, network.exact, network.inference
+        labels, block, network.graph, network.topology, network.exact, network.inference, weights
     )
 
 

@@ -55,7 +55,7 @@ def capture_architecture(name: str, asking: Asking = NOTHING_STATED) -> ZooCaptu
         # A source that does not say where its time goes spends it on the forward pass.
         with lap("forward"):
             capture = spec.capture()
-        item = architecture(spec.labels, capture.network)
+        item = architecture(spec.labels, capture.network, capture.weights)
     return ZooCapture(
         item,
         capture.unknown_operators,

@@ -13,7 +13,7 @@ from torch import nn
 
 from nar.base.errors import CaptureError, InvalidInputError
 from nar.capture import Capture, CaptureInputs
-from nar.capture.forward.dispatch import trace_module
+from nar.capture.forward.dispatch import trace_module, weights_in
 from nar.capture.forward.untouched import silence, untouched
 from nar.capture.graphs import to_capture
 from nar.graphs.assumed import Assumed
@@ -137,7 +137,8 @@ def _check_names(module: nn.Module, given: Given) -> None:
 
 def _traced(name: str, module: nn.Module, inputs: CaptureInputs) -> Capture:
     with usual_settings(module):
-        return to_capture(trace_module(module, inputs, name=name), name=name)
+        capture = to_capture(trace_module(module, inputs, name=name), name=name)
+        return replace(capture, weights=weights_in(module))
 
 
 def _assumed(found: Inferred) -> Assumed:

@@ -14,7 +14,7 @@ from torch import nn
 
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.errors import CaptureError, InvalidInputError, UnknownArchitectureError
-from nar.base.model_files import EXPORTED, ONNX, WANTED, kind_of_file
+from nar.base.model_files import EXPORTED, GGUF, ONNX, WANTED, kind_of_file
 from nar.base.model_folders import kind_of_json, named_in_file, read_json
 from nar.base.suggestions import close_names
 from nar.capture import Capture, capture_exported, capture_onnx
@@ -31,6 +31,7 @@ from nar.zoo.sources.diffusers import capture_diffusers_config
 from nar.zoo.sources.open_clip import capture_open_clip_config
 from nar.zoo.sources.timm import capture_timm_config
 from nar.zoo.sources.transformers.config_file import capture_config_file
+from nar.zoo.sources.transformers.gguf_file import capture_gguf
 from nar.zoo.sources.transformers.known_values import known_values
 from nar.zoo.spec import ArchitectureSpec
 
@@ -124,6 +125,7 @@ _FACTORY: Final = re.compile(r"(?P<path>.*\.py):(?P<factory>\w+)(?P<arguments>\(
 _READERS: dict[str, Callable[..., Capture]] = {
     EXPORTED.what: capture_exported,
     ONNX.what: capture_onnx,
+    GGUF.what: capture_gguf,
 }
 # Readers of JSON files, by the name of their kind.
 _CONFIGURATIONS: dict[str, Callable[..., Capture]] = {

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import torch
@@ -20,9 +20,10 @@ from torch.overrides import TorchFunctionMode
 
 from nar.base.errors import CaptureError
 from nar.capture import Capture, CaptureInputs
-from nar.capture.forward.dispatch import one_line, trace_module
+from nar.capture.forward.dispatch import one_line, saved_shapes, trace_module, weights_in
 from nar.capture.graphs import to_capture
 from nar.capture.torch_internals import DeviceContext, fake_mode
+from nar.graphs.weights import Shape
 from nar.zoo.timing import lap
 
 
@@ -211,7 +212,36 @@ def capture_plan(name: str, plan: Plan, *, follow: Callable[[Plan], Built] = on_
         with lap("forward"):
             trace = trace_module(module, inputs, name=name)
         with lap("graph"):
-            return to_capture(trace, name=name)
+            return replace(to_capture(trace, name=name), weights=weights_in(module))
+
+
+class _BuiltError(Exception):
+    """A module is built, and no more is wanted: it brings the shapes of its weights."""
+
+    def __init__(self, shapes: dict[str, Shape]) -> None:
+        super().__init__("built")
+        self.shapes = shapes
+
+
+def shapes_built(capture: Callable[[], Capture]) -> dict[str, Shape]:
+    """The shape of each weight of a model, by name, without a forward pass; tied weights once.
+
+    Args:
+        capture: Captures a model of a source, as `nar.zoo.spec.ArchitectureSpec` does.
+
+    Raises:
+        CaptureError: The model could not be built, or is captured without being built.
+    """
+
+    def stop(module: nn.Module, _inputs: CaptureInputs) -> Built:
+        raise _BuiltError(saved_shapes(module))
+
+    try:
+        with operating(stop):
+            capture()
+    except _BuiltError as built:
+        return built.shapes
+    raise CaptureError("-", "-", "wanted a model that is built, came one that is drawn as a graph")
 
 
 # Elements from which on a tensor is left as it was allocated: memory that nobody writes is not

@@ -12,12 +12,14 @@ import sysconfig
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from nar.base.errors import CaptureError, RefusedError
 from nar.capture.forward.machine import owners_machine, wants_another_machine
@@ -31,6 +33,7 @@ from nar.capture.record import Capture, CaptureInputs
 from nar.capture.trace import Trace, TraceBuilder
 from nar.capture.values import TensorValues, by_storage
 from nar.graphs.canonical import exact_fingerprint
+from nar.graphs.weights import Shape, Weights, weights_of
 
 # Chosen: a fair choice between two paths is missed once in 2^7 captures, and each pass takes time.
 MORE_PASSES = 7
@@ -100,6 +103,33 @@ _FOREIGN = (
 )
 
 
+def saved_shapes(module: nn.Module) -> dict[str, Shape]:
+    """The shape of each weight that a module saves, by name; tied weights once, lazy ones not.
+
+    Raises:
+        Exception: Whatever the module's own code for saving raises.
+    """
+    saved = module.state_dict(keep_vars=True)
+    tensors = {name: each for name, each in saved.items() if isinstance(each, torch.Tensor)}
+    first = {id(each): name for name, each in reversed(tensors.items())}
+    names = set(first.values())
+    return {
+        name: tuple(each.shape)
+        for name, each in tensors.items()
+        if name in names and not is_lazy(each)
+    }
+
+
+def weights_in(module: nn.Module) -> Weights | None:
+    """Names and shapes of a module's weights; None where its own code saves something else."""
+    # A module's own hooks may raise anything, and its graph is known all the same.
+    try:
+        return weights_of(saved_shapes(module))
+    except Exception as error:
+        _LOG.info("weights are not recorded: %s", one_line(error))
+        return None
+
+
 def capture_module(
     module: nn.Module, inputs: object, *, name: str = "module", run: bool = False
 ) -> Capture:
@@ -131,7 +161,8 @@ def capture_module(
         if not run:
             silence(children)
         trace = _trace_lent(module, children, CaptureInputs.of(inputs), name=name, run=run)
-    return to_capture(trace, name=name)
+        weights = weights_in(module)
+    return replace(to_capture(trace, name=name), weights=weights)
 
 
 def trace_module(

@@ -14,7 +14,7 @@ from torch import nn
 
 from nar.base.errors import CaptureError
 from nar.capture import Capture, CaptureInputs
-from nar.capture.forward.dispatch import one_line
+from nar.capture.forward.dispatch import one_line, weights_in
 from nar.graphs.fingerprints import fingerprinted
 from nar.zoo.building import Built, Plan, capture_plan, on_meta
 from nar.zoo.libraries import import_library
@@ -88,7 +88,8 @@ def _capture_for_real(name: str, class_name: str, config_of: Callable[[], Config
         return capture
     # An estimate: products with weights grow with the square of the width, attention less.
     graph = replace(capture.graph, parameters=size, flops=capture.graph.flops * by**2)
-    return replace(capture, network=fingerprinted(graph))
+    weights = weights_in(_weightless(build))
+    return replace(capture, network=fingerprinted(graph), weights=weights)
 
 
 def _narrowing(class_name: str, config_of: Callable[[], Config]) -> int:
@@ -105,9 +106,14 @@ def _narrowing(class_name: str, config_of: Callable[[], Config]) -> int:
 
 
 def _parameters(build: Callable[[], nn.Module]) -> int:
-    """Number of learned scalars, tied ones once; no weight takes memory or is initialised."""
+    """Number of learned scalars, tied ones once."""
+    return sum(parameter.numel() for parameter in _weightless(build).parameters())
+
+
+def _weightless(build: Callable[[], nn.Module]) -> nn.Module:
+    """The module; no weight takes memory or is initialised."""
     module, _ = on_meta(Plan(build, lambda _module: CaptureInputs()))
-    return sum(parameter.numel() for parameter in module.parameters())
+    return module
 
 
 def _build(config_of: Callable[[], Config], class_name: str) -> nn.Module:
