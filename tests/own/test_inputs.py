@@ -330,7 +330,7 @@ class Slow(nn.Module):
 
 def test_a_run_that_takes_too_long_is_tried_smaller(monkeypatch):
     monkeypatch.setattr("nar.own.inputs.search._LONGEST", 0.1)
-    assert tensors(found(Slow()))[0].shape == (1, 3, 112, 112)
+    assert tensors(found(Slow()))[0].shape == (1, 3, 56, 56)
 
 
 def test_python_can_be_traced_after_a_search():

@@ -22,17 +22,18 @@ from nar.own.clock import OutOfTimeError
 from nar.own.given import Given
 from nar.own.inputs.demands import described
 from nar.own.inputs.evidence import first_states, optional_parameters, stated_call
+from nar.own.inputs.names import kind_by_name
 from nar.own.inputs.probe import wants_data
 from nar.own.inputs.repairs import repairs
 from nar.own.inputs.search import Budget, NoDataError, OutOfProbesError, Search
-from nar.own.inputs.settle import other_sizes_differ, settled, share_reached
-from nar.own.inputs.slots import WITHOUT_TENSOR, State, call_of, texts_of
+from nar.own.inputs.settle import other_sizes_differ, settled, share_reached, widths_unasked
+from nar.own.inputs.slots import WITHOUT_TENSOR, Kind, State, call_of, texts_of
 
 __all__ = ["Budget", "Inferred", "NoInputsError", "infer_inputs", "stated_call", "wants_data"]
 
-# Chosen: where inputs are left out, an answer with less than half of the weights would be about
-# another module. Measured: the forward of an agent runs its actor alone, a fifth of the weights.
-LEAST_REACHED_OF_SOME: Final = 0.5
+# Chosen: where inputs are left out, an answer without a fifth of the weights would be about a part
+# of the module. Measured: the forward of an agent runs its actor alone, a fifth of the weights.
+LEAST_REACHED_OF_SOME: Final = 0.8
 LEAST_REACHED: Final = 0.1
 SURELY_REACHED: Final = 0.9  # measured: above it the graph was nearly always that of the true input
 _MANY_PROBES: Final = 40  # measured: right answers nearly always took fewer
@@ -88,8 +89,8 @@ def infer_inputs(
 
     Raises:
         NoInputsError: Nothing was found in these bounds, or what was found leaves inputs out and
-            reaches less than half of the weights. The reason says what was tried, and how to state
-            the inputs.
+            reaches too little of the weights. The reason says what was tried, and how to state the
+            inputs.
         CaptureError: The forward reads values, and the module has none.
     """
     start = time.monotonic()
@@ -148,7 +149,10 @@ def _inferred(
         )
         raise NoInputsError(name, "-", reason)
     differ = other_sizes_differ(search, state)
-    doubts = tuple(_doubts(state, reached, number, probes, is_strict=is_strict))
+    doubts = (
+        *_doubts(state, reached, number, probes, is_strict=is_strict),
+        *_left_open(search, state),
+    )
     seconds = time.monotonic() - start
     return Inferred(call_of(state), texts, reached, differ, doubts, search.probes, seconds)
 
@@ -167,6 +171,22 @@ def _doubts(
     tries = probes - sum(bool(each.key) for each in state)
     if tries > _MANY_PROBES:
         yield f"it took {tries} tries to find inputs"
+
+
+def _left_open(search: Search, state: State) -> Iterator[str]:
+    """What of the inputs might as well be otherwise, by all that the module shows.
+
+    Measured on 120 classes of libraries: half of the answers that left a mask out were wrong, of
+    the others one in thirty.
+    """
+    if all(each.is_stated for each in state):
+        return
+    optional = optional_parameters(search.module, state)
+    masks = [each.name for each in optional if kind_by_name(each.name) is Kind.MASK]
+    if masks:
+        yield f"it may be called with {masks[0]} too, which runs more"
+    for path in widths_unasked(search, state):
+        yield f"no layer asks for the width of {path}"
 
 
 def _nothing_found(search: Search | None) -> str:

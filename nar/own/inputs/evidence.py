@@ -224,6 +224,8 @@ def _slot(
         kind = Kind.GRAPH_IDS if says_graph_ids(name) else None if before else Kind.NODES
     is_sure = kind is not None
     kind = kind or usual_kind(module)
+    if kind is Kind.VECTOR and kind_by_name(name) is Kind.SEQUENCE:
+        kind = Kind.SEQUENCE
     by_name = parameter.kind is Parameter.KEYWORD_ONLY
     new = slot(name, kind, _extents(module, kind), is_sure=is_sure, by_name=by_name)
     if kind is Kind.STEP and is_whole_step(name):
@@ -244,7 +246,7 @@ def _kind(module: nn.Module, name: str, before: State, *, is_alone: bool) -> Kin
     if kind in (Kind.STEP, Kind.LABEL, Kind.SEQUENCE) and before[0].kind is Kind.IDS:
         return None
     if kind is Kind.IDS and not has(module, nn.Embedding):
-        return None
+        return Kind.COORDINATES if before else None
     return kind
 
 

@@ -54,7 +54,29 @@ _LENGTHS: Final = (
     "ctx_len",
     "max_position",
 )
+# A count of tokens beyond which a module does something else.
+_WINDOWS: Final = re.compile(
+    r"^(local_)?(attn_)?(window|bucket|chunk|segment)_(size|len|length)$|^num_\w*tokens(_\w+)?$"
+)
+_LARGEST_WINDOW = 4096  # tokens; chosen: twice as many run without data in a second
 _CONFIGS: Final = ("config", "cfg", "args", "hparams", "params", "configs", "opt")
+# Pattern of the name of an input -> attributes that say its width.
+_WIDTHS: Final[dict[re.Pattern[str], tuple[str, ...]]] = {
+    re.compile(r"pooled|^text_embeds?$"): (
+        "pooled_projection_dim",
+        "projection_class_embeddings_input_dim",
+    ),
+    re.compile(r"^(encoder_hidden_states|context|prompt_embeds?|caption)"): (
+        "joint_attention_dim",
+        "cross_attention_dim",
+        "caption_channels",
+        "cap_feat_dim",
+        "text_embed_dim",
+        "text_dim",
+        "context_dim",
+    ),
+    re.compile(r"^(sample|hidden_states|x|latents?)$"): ("in_channels",),
+}
 # Chosen: a patch is smaller than 28, a hidden width may be larger than 2048.
 _SMALLEST_IMAGE, _LARGEST_IMAGE, _SMALLEST_SIDE = 4, 2048, 28
 _LONGEST = 10**6
@@ -92,6 +114,8 @@ def usual_kind(module: nn.Module) -> Kind:
 
 def is_sequential(module: nn.Module) -> bool:
     """Whether linear layers of a module run over sequences rather than over single vectors."""
+    if window(module):
+        return True
     if has(module, (*OVER_SEQUENCES, nn.Conv1d, nn.LayerNorm, nn.RMSNorm)):
         return not has(module, nn.BatchNorm1d) or has(module, OVER_SEQUENCES)
     classes = [type(layer).__name__ for layer in module.modules()]
@@ -110,6 +134,24 @@ def image_size(module: nn.Module) -> Extents | None:
 def length(module: nn.Module) -> int | None:
     """The longest sequence that an attribute of a module or of its config gives."""
     found: int | None = _attribute(module, _LENGTHS, _is_length)
+    return found
+
+
+def window(module: nn.Module) -> int:
+    """The most tokens that a module states to take at once of a longer sequence; 0 if none."""
+    found = [
+        value
+        for layer in module.modules()
+        for name, value in vars(layer).items()
+        if type(value) is int and value <= _LARGEST_WINDOW and _WINDOWS.match(name)
+    ]
+    return max(found, default=0)
+
+
+def stated_width(module: nn.Module, name: str) -> int | None:
+    """The width that an attribute of a module or of its config gives for an input of that name."""
+    names = next((names for pattern, names in _WIDTHS.items() if pattern.search(name)), ())
+    found: int | None = _attribute(module, names, _is_length)
     return found
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from math import prod
 from typing import Final
 
 import torch
@@ -15,7 +16,7 @@ from nar.own.inputs.slots import USUAL, WITHOUT_TENSOR, Extents, Kind, State, ch
 
 _MOST_AXES = 5
 _AXES_OF_MAPS = 4
-_SHRINKS = (2, 4)
+_SHRINKS = (4, 2)  # a quarter of a side costs a sixteenth
 _MOST_NUMBERS = 12  # chosen: a message with more is a listing
 _UNPACK: Final = re.compile(
     r"(?:not enough|too many) values to unpack \(expected (\d+)(?:, got (\d+))?\)"
@@ -35,6 +36,11 @@ _SHOULD: Final = re.compile(
 )
 _PADDED: Final = re.compile(r"[Pp]adding size (\d+) is not supported for (\d)D")
 _DIVIDED: Final = re.compile(r"can't divide axis of length (\d+) in chunks of (\d+)")
+_EXPANDED: Final = re.compile(
+    r"sizes provided \((\d+)\) must be greater or equal to the number of dimensions in the tensor "
+    r"\((\d+)\)"
+)
+_VIEWED: Final = re.compile(r"shape '\[-1, ([\d, ]+)\]' is invalid for input of size (\d+)")
 _RECEIVED: Final = re.compile(
     r"wrong shape.*?expected (\d+) dims.*?received (\d+)-dim", re.IGNORECASE
 )
@@ -66,7 +72,17 @@ _FRAME_SIDES: Final = (224, 256, 128)
 def repairs(search: Search, state: State, outcome: Outcome) -> Iterator[State]:
     """The states that the error of a run suggests."""
     del search
-    for read in (_smaller, _batches, _guarded, _unpacked, _ranks, _floating, _numbers, _larger):
+    for read in (
+        _smaller,
+        _batches,
+        _viewed,
+        _guarded,
+        _unpacked,
+        _ranks,
+        _floating,
+        _numbers,
+        _larger,
+    ):
         yield from read(state, outcome)
 
 
@@ -114,6 +130,18 @@ def _batches(state: State, outcome: Outcome) -> Iterator[State]:
         each = state[place]
         if not each.is_stated and each.rank > 1 and each.extents[0] == got < wanted:
             yield changed(state, place, extents=(wanted, *each.extents[1:]))
+
+
+def _viewed(state: State, outcome: Outcome) -> Iterator[State]:
+    """As many features as an input itself is parted into."""
+    found = _VIEWED.search(outcome.message)
+    if found is None:
+        return
+    wanted = prod(map(int, found[1].split(",")))
+    for place in owners(state, outcome):
+        each = state[place]
+        if prod(each.extents) == int(found[2]):
+            yield resized(state, place, (each.rank - 1,), wanted)
 
 
 def _guarded(state: State, outcome: Outcome) -> Iterator[State]:
@@ -188,6 +216,8 @@ _STEPS_OF_RANK: Final[
     (_PERMUTE, lambda found: (int(found[2]) - int(found[1]),)),
     (_RECEIVED, lambda found: (int(found[1]) - int(found[2]),)),
     (_GOT_RANK, _expected_steps),
+    # A parameter has more axes than the input that it is to be as large as.
+    (_EXPANDED, lambda found: (int(found[2]) - int(found[1]),)),
     # Two numbers for each axis that is padded, beside the batch and the channels.
     (_PADDED, lambda found: (int(found[1]) // 2 + 2 - int(found[2]),)),
 )

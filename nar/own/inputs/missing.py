@@ -11,8 +11,8 @@ from torch import nn
 
 from nar.own.inputs.calls import Outcome
 from nar.own.inputs.evidence import optional_parameters, parameters_of
-from nar.own.inputs.layers import usual_kind
-from nar.own.inputs.names import kind_by_name
+from nar.own.inputs.layers import has, stated_width, usual_kind
+from nar.own.inputs.names import kind_by_name, says_graph_ids
 from nar.own.inputs.search import Search
 from nar.own.inputs.sizes import owners
 from nar.own.inputs.slots import NODES, USUAL, Kind, Slot, State, changed, slot
@@ -25,8 +25,11 @@ _AXES_OF_IDS = 2
 _NAMED: Final = re.compile(r"'(\w+)'|`(\w+)`")
 _LACKS: Final = re.compile(
     r"NoneType|must be (provided|specified|given)|is required|not None|cannot be None|missing|"
-    r"no tensor came out"
+    r"no tensor came out|must be passed|should be (passed|given|provided)"
 )
+_WORD: Final = re.compile(r"\w+")
+# What a count of a grid is, where a sequence is as long as the grid is large: 2 x 4 x 4 is 32.
+_COUNTS: Final = {"frame": 2, "depth": 2, "height": 4, "width": 4}
 
 
 def keys(search: Search, state: State, outcome: Outcome) -> Iterator[State]:
@@ -38,13 +41,18 @@ def keys(search: Search, state: State, outcome: Outcome) -> Iterator[State]:
 def inputs(search: Search, state: State, outcome: Outcome) -> Iterator[State]:
     """The states with an argument more."""
     module = search.module
+    yield from _with_counts(module, state, outcome)
     yield from _with_named(module, state, outcome)
     yield from _with_optional(module, state, outcome)
 
 
 def kinds_of(module: nn.Module, name: str, state: State) -> tuple[Kind, ...]:
     """The kinds that an input beside others may have, the likeliest first."""
+    if says_graph_ids(name) and any(each.kind is Kind.EDGES for each in state):
+        return (Kind.GRAPH_IDS,)
     named = kind_by_name(name)
+    if named is Kind.IDS and not has(module, nn.Embedding):
+        return (Kind.COORDINATES, named)
     if named is not None:
         return (named,)
     first = state[0].kind
@@ -54,9 +62,11 @@ def kinds_of(module: nn.Module, name: str, state: State) -> tuple[Kind, ...]:
     return tuple(dict.fromkeys(likely))
 
 
-def with_input(state: State, name: str, kind: Kind) -> State:
-    """A state with an argument by name more."""
+def with_input(state: State, name: str, kind: Kind, width: int | None = None) -> State:
+    """A state with an argument by name more, of a width if that is known."""
     extents = state[0].extents if kind is state[0].kind else USUAL[kind]
+    if width is not None and kind in (Kind.SEQUENCE, Kind.VECTOR):
+        extents = (*USUAL[kind][:-1], width)
     is_named = kind_by_name(name) is not None
     return (*state, slot(name, kind, extents, by_name=True, is_sure=is_named))
 
@@ -88,7 +98,9 @@ def _with_key(module: nn.Module, state: State, outcome: Outcome) -> Iterator[Sta
         return
     kind = kind_by_name(key) or usual_kind(module)
     last = places[-1]
-    new = slot(state[last].name, kind, key=key, by_name=state[last].by_name)
+    new = _series_of_forecast(module, state[last], key) or slot(
+        state[last].name, kind, key=key, by_name=state[last].by_name
+    )
     if state[places[0]].is_listed and new.rank > 1:
         new = replace(new, extents=new.extents[1:])  # one of many has no batch
     if kind is Kind.MASK and state[last].rank > _AXES_OF_IDS:
@@ -97,24 +109,44 @@ def _with_key(module: nn.Module, state: State, outcome: Outcome) -> Iterator[Sta
     yield (*state[: last + 1], new, *state[last + 1 :])
 
 
+def _series_of_forecast(module: nn.Module, before: Slot, key: str) -> Slot | None:
+    """A series by what a module that forecasts states: its length, its horizon, its features."""
+    past, horizon = (vars(module).get(name) for name in ("input_size", "h"))
+    if type(past) is not int or type(horizon) is not int or kind_by_name(key) is not None:
+        return None
+    width = vars(module).get(f"{key}_size", vars(module).get("n_series", 1))
+    if type(width) is not int:
+        return None
+    if not width:
+        return Slot(before.name, Kind.ABSENT, (), key=key, is_sure=True, by_name=before.by_name)
+    if key.startswith("stat"):  # what does not change in time
+        return slot(before.name, Kind.VECTOR, (1, width), key=key, by_name=before.by_name)
+    shape = (1, past + (horizon if key.startswith("fut") else 0), width)
+    return slot(before.name, Kind.SEQUENCE, shape, key=key, by_name=before.by_name)
+
+
 def _with_named(module: nn.Module, state: State, outcome: Outcome) -> Iterator[State]:
     """A parameter that the error names."""
     parameters = parameters_of(module)
     names = {each.name for each in parameters}
     takes_any = any(each.kind is Parameter.VAR_KEYWORD for each in parameters)
     may_be_any = takes_any and (isinstance(outcome.error, KeyError) or "missing" in outcome.message)
-    for quoted in _NAMED.findall(outcome.message):
-        name = quoted[0] or quoted[1]
+    quoted = [one or other for one, other in _NAMED.findall(outcome.message)]
+    spoken = _WORD.findall(outcome.message) if _LACKS.search(outcome.message) else ()
+    bare = [each.name for each in optional_parameters(module, state) if each.name in spoken]
+    for name in dict.fromkeys([*quoted, *bare]):
         if any(name in (each.name, each.key) for each in state):
             continue
         if name not in names and not may_be_any:
             continue
         kind = kind_by_name(name) or state[0].kind
+        if kind is Kind.IDS and not has(module, nn.Embedding):
+            kind = Kind.COORDINATES
         start = state
         if kind is Kind.EDGES and state[0].kind not in (Kind.NODES, Kind.IDS):
             nodes = (NODES, state[0].extents[-1])
             start = changed(state, 0, kind=Kind.NODES, extents=nodes, is_sure=True)
-        yield with_input(start, name, kind)
+        yield with_input(start, name, kind, stated_width(module, name))
 
 
 def _with_optional(module: nn.Module, state: State, outcome: Outcome) -> Iterator[State]:
@@ -126,4 +158,22 @@ def _with_optional(module: nn.Module, state: State, outcome: Outcome) -> Iterato
         if is_bare and kind_by_name(parameter.name) is None:
             continue
         for kind in kinds_of(module, parameter.name, state):
-            yield with_input(state, parameter.name, kind)
+            yield with_input(state, parameter.name, kind, stated_width(module, parameter.name))
+
+
+def _with_counts(module: nn.Module, state: State, outcome: Outcome) -> Iterator[State]:
+    """The numbers of frames, rows and columns that a sequence lies on, which may be None."""
+    if "NoneType" not in outcome.message:
+        return
+    counts = {
+        parameter.name: count
+        for parameter in optional_parameters(module, state)
+        for word, count in _COUNTS.items()
+        if word in parameter.name and "int" in str(parameter.annotation)
+    }
+    if counts:
+        fixed = (
+            Slot(name, Kind.FIXED, (), is_sure=True, by_name=True, value=count)
+            for name, count in counts.items()
+        )
+        yield (*state, *fixed)

@@ -12,6 +12,7 @@ from nar.own.inputs.calls import CONVOLUTION, Call, Layer, Outcome
 from nar.own.inputs.columns import keys_as_numbers
 from nar.own.inputs.demands import Demand, Want, channels_of, demands
 from nar.own.inputs.layers import ATTENTION, is_sequential
+from nar.own.inputs.names import kind_by_name
 from nar.own.inputs.ranks import SOUND_CHANNELS, Reader, with_rank
 from nar.own.inputs.search import Search
 from nar.own.inputs.sizes import owners, solved
@@ -213,7 +214,9 @@ def _of_linear(search: Search, state: State, place: int, call: Call, width: int)
         if len(shape) <= 2:
             yield vector
         both = (vector, sequence)
-        yield from reversed(both) if is_sequential(search.module) else both
+        is_named = kind_by_name(before.name) is Kind.SEQUENCE
+        is_sequence = is_named or is_sequential(search.module)
+        yield from reversed(both) if is_sequence else both
     if before.rank == 1:
         yield vector
 

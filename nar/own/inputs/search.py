@@ -20,7 +20,7 @@ MOST_SECONDS: Final = 12.0
 # Of an attempt after others; chosen: enough to see whether a module that was built in another way
 # runs with the likeliest inputs.
 _LEAST_PROBES, _LEAST_SECONDS = 20, 2.0
-_LONGEST = 5.0  # seconds of one run; chosen: two smaller inputs can be tried in its place
+_LONGEST = 3.0  # seconds of one run; chosen: three smaller inputs can be tried in its place
 _DEEPEST = 14  # repairs in a row; chosen: twice what the longest right answer took
 # Elements of all inputs; chosen: a gigabyte, and no usual input is near it.
 _LARGEST: Final = 3 * 10**8

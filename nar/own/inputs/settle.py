@@ -9,6 +9,7 @@ from torch import nn
 from nar.own.inputs.calls import POOLING, Call, Outcome
 from nar.own.inputs.columns import as_read
 from nar.own.inputs.evidence import optional_parameters
+from nar.own.inputs.layers import length, stated_width, window
 from nar.own.inputs.missing import kinds_of, with_input
 from nar.own.inputs.ranks import SOUND_CHANNELS
 from nar.own.inputs.search import Search
@@ -30,6 +31,9 @@ _INDEXED: Final = re.compile(r"index .*out of|out of bounds|too few")
 _AXES_OF_MAPS = 4  # a batch, channels or frames, and the axes of a map
 _LARGE_KERNEL = 4  # chosen: poolings between layers have kernels of 2 and 3
 _A_FEW = 8  # frames; chosen: usual for clips
+# Probes and seconds to make something better; chosen: the other half of a model is worth as much as
+# half of the search for its first.
+_SOME, _MORE = (10, 1.0), (40, 4.0)
 _MANY = (LENGTH, WIDTH, STEPS)  # extents that no layer asked for
 
 
@@ -41,11 +45,13 @@ def settled(search: Search, state: State) -> State:
         _integers,
         _columns,
         _as_read,
+        _beyond_windows,
         _maps_as_pooled,
         _no_axis_of_one,
         _all_inputs,
     ):
-        with search.granted(probes=10, seconds=1.0):
+        probes, seconds = _MORE if better is _all_inputs else _SOME
+        with search.granted(probes, seconds):
             state = better(search, state)
     return state
 
@@ -63,12 +69,25 @@ def share_reached(module: nn.Module, outcome: Outcome) -> float:
     return sum(size for name, size in sizes.items() if name in outcome.used) / whole
 
 
+def widths_unasked(search: Search, state: State) -> tuple[str, ...]:
+    """The paths of the vectors that are as wide as is usual because any width runs."""
+    found = []
+    for place, each in enumerate(state):
+        is_usual = each.kind is Kind.VECTOR and each.rank == 2 and each.extents[1] == WIDTH
+        if is_usual and not each.is_stated:
+            with search.granted(probes=1, seconds=1.0):
+                if search.probe(resized(state, place, (1,), WIDTH + 1)).is_ok:
+                    found.append(each.path)
+    return tuple(found)
+
+
 def other_sizes_differ(search: Search, state: State) -> bool | None:
     """Whether other sizes run other operators; None where no other size runs."""
     before = [call.function for call in search.outcomes[state].calls]
     answer: bool | None = None
     with search.granted(probes=2, seconds=1.0):
-        for factor in (2.0, 0.5):
+        # With data a larger input is a long run; without, it shows more of what a module does.
+        for factor in (0.5, 2.0) if search.outcomes[state].placement else (2.0, 0.5):
             other = _scaled(state, factor)
             if other == state:
                 return answer
@@ -186,6 +205,16 @@ def _as_read(search: Search, state: State) -> State:
     return _if_ok(search, as_read(state, search.outcomes[state]), state)
 
 
+def _beyond_windows(search: Search, state: State) -> State:
+    """Sequences that are longer than a module takes at once: only then it divides or chooses."""
+    least = 2 * window(search.module)
+    least = min(least, length(search.module) or least)
+    for place, each in enumerate(state):
+        if each.kind in (Kind.IDS, Kind.SEQUENCE) and each.rank > 1 and each.extents[1] < least:
+            state = _if_ok(search, resized(state, place, (1,), least), state)
+    return state
+
+
 def _maps_as_pooled(search: Search, state: State) -> State:
     """Sizes with which the last pooling, if it has a large kernel, covers its whole map."""
     pool = next((call for call in reversed(search.outcomes[state].calls) if _pools(call)), None)
@@ -231,7 +260,8 @@ def _all_inputs(search: Search, state: State) -> State:
         for kind in kinds_of(module, parameter.name, state):
             if kind is Kind.MASK:
                 continue
-            new = search.depth_first(with_input(state, parameter.name, kind), depth=4)
+            more = with_input(state, parameter.name, kind, stated_width(module, parameter.name))
+            new = search.depth_first(more, depth=4)
             if new is None:
                 continue
             share = share_reached(module, search.outcomes[new])

@@ -29,6 +29,7 @@ class Kind(StrEnum):
     LABEL = "a label"
     MASK = "a mask"
     LENGTHS = "lengths"
+    COORDINATES = "coordinates"
     EDGES = "edges"
     EDGE_FEATURES = "features of edges"
     NODES = "features of nodes"
@@ -60,6 +61,7 @@ USUAL: Final[Mapping[Kind, Extents]] = {
     Kind.LABEL: (1,),
     Kind.MASK: (1, LENGTH),
     Kind.LENGTHS: (1,),
+    Kind.COORDINATES: (LENGTH, 3),
     Kind.EDGES: (2, EDGES),
     Kind.EDGE_FEATURES: (EDGES, 8),
     Kind.NODES: (NODES, WIDTH),
