@@ -57,6 +57,8 @@ SAID = {
     "lit": "a run of Lightning, .*; name the class that made it, .*, or its .ckpt",
     "diffusers": r"StableDiffusionPipeline; name one of its networks: .*unet "
     r"\(UNet2DConditionModel\), .*text_encoder \(CLIPTextModel\)$",
+    "mm": "`nar search FOLDER` asks about each module that its Python files define",
+    "mm/my_det.py": "of OpenMMLab, of the class FasterRCNN, .* such as mmdet:.*faster",
     "alone": "2 weights, too few to say whose they are",
     "sharded": "2 weights, too few to say whose they are",
     "sd.pth": "1 weight, too few to say whose they are",

@@ -31,6 +31,7 @@ _HUB: Final = "hf:"
 _HUB_NAME: Final = re.compile(r"[\w.-]+(/[\w.-]+)?")
 _FIRST: Final = ("timm", "torchvision", "transformers")
 _BARE: Final = "Model@"
+_OPENMMLAB: Final = ("mmdet:", "mmseg:", "mmpretrain:")
 # Chosen: names in a message; more do not fit into two lines of a terminal.
 _SHOWN: Final = 5
 
@@ -111,7 +112,7 @@ def named(name: str, corpus: Location | None) -> Named:
     if path.is_dir():
         return _in_folder(path, corpus)
     if path.is_file():
-        return _in_file(path, corpus)
+        return _in_file(path, names, corpus)
     _check_kind(path)
     if ":" in name or kind_of_file(path) is not None:
         _warn_of_close(name, names)
@@ -189,8 +190,9 @@ def _in_folder(path: Path, corpus: Location | None) -> Named:
     )
 
 
-def _in_file(path: Path, corpus: Location | None) -> Named:
+def _in_file(path: Path, names: Sequence[str], corpus: Location | None) -> Named:
     if path.suffix == PYTHON:
+        _check_configuration(path, names)
         functions = _functions(path)
         shown = ", ".join(f"{path}:{each}" for each in functions[:_SHOWN])
         there = f"it has {shown}" if functions else "it defines none"
@@ -235,14 +237,51 @@ def _check_kind(path: Path) -> None:
         raise InvalidInputError(str(path), told(path, kind.what, kind.way_out))
 
 
+def _check_configuration(path: Path, names: Sequence[str]) -> None:
+    """Refuse a configuration of OpenMMLab, a Python file that says ``model = dict(type=...)``.
+
+    Raises:
+        InvalidInputError: It is one; models of its class that are known are given.
+    """
+    kind = next(filter(None, map(_configured_class, _statements(path))), None)
+    if kind is None:
+        return
+    wanted = kind.lower()
+    alike = [name for name in names if wanted in re.sub("[-_]", "", name.lower())]
+    known = [name for name in alike if name.startswith(_OPENMMLAB)]
+    such = f"name one that is known, such as {', '.join(known[:_SHOWN])}, or " if known else ""
+    reason = (
+        f"it is a configuration of OpenMMLab, of the class {kind}, which would be run to be read; "
+        f"{such}a function that builds it: path/to/file{PYTHON}:NAME"
+    )
+    raise InvalidInputError(str(path), reason)
+
+
+def _configured_class(statement: ast.stmt) -> str | None:
+    """The class of ``model = dict(type="Class", ...)``; None for any other statement."""
+    match statement:
+        case ast.Assign(
+            targets=[ast.Name(id="model")],
+            value=ast.Call(func=ast.Name(id="dict"), keywords=settings),
+        ):
+            types = [each.value for each in settings if each.arg == "type"]
+            return next((str(each.value) for each in types if isinstance(each, ast.Constant)), None)
+    return None
+
+
 def _functions(path: Path) -> list[str]:
     """What a Python file defines at its top, without running it."""
+    kinds = (ast.FunctionDef, ast.ClassDef)
+    found = (each for each in _statements(path) if isinstance(each, kinds))
+    return [each.name for each in found if each.name[0] != "_"]
+
+
+def _statements(path: Path) -> list[ast.stmt]:
+    """The statements of a Python file; none where it does not parse."""
     try:
-        tree = ast.parse(path.read_bytes())
+        return ast.parse(path.read_bytes()).body
     except (SyntaxError, ValueError):
         return []
-    kinds = (ast.FunctionDef, ast.ClassDef)
-    return [each.name for each in tree.body if isinstance(each, kinds) and each.name[0] != "_"]
 
 
 def _of_hub(name: str) -> str:

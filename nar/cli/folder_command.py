@@ -14,6 +14,7 @@ from nar.base.console import progress, stderr
 from nar.base.errors import CaptureError, InvalidInputError, NarError
 from nar.choices import CorpusChoice
 from nar.cli.search_command import Finding, HitGraphs, ask, show_and_keep
+from nar.corpus import shipped_corpus
 from nar.own import capture_architecture
 from nar.own.listing import DefinedModule, modules_of
 from nar.views.folder import FolderRow, folder_report, folder_view
@@ -38,7 +39,7 @@ def only_module(code: Path) -> str | None:
         return None
     modules = modules_of(code)
     if not modules:
-        return resolve_name(str(code), None)
+        return resolve_name(str(code), shipped_corpus())
     outer = [each.spec for each in modules if not each.is_part]
     return outer[0] if len(outer) == 1 else None
 
