@@ -24,7 +24,9 @@ Half = Annotated[
     Literal["validation", "test", "rest"],
     typer.Argument(help="Half of the libraries; rest: what was not drawn at first of the second."),
 ]
-Purpose = Annotated[Literal["tuned", "last"], typer.Argument(help="Which of the repositories.")]
+Purpose = Annotated[
+    Literal["tuned", "earlier", "last"], typer.Argument(help="Which of the repositories.")
+]
 Results = Annotated[Path | None, typer.Option(help="Directory that gets the answers and the page.")]
 
 
@@ -72,17 +74,22 @@ def in_repositories(
     ],
     results: Results = None,
 ) -> None:
-    """Ask about the main class of each repository, and three others, for some 20 minutes."""
-    from benchmark.asked.repositories import ask_repository, repositories
+    """Ask about the main class of each repository, and four others, for some 20 minutes."""
+    from benchmark.asked.repositories import Repository, ask_repository, repositories
 
     answers: list[Answer] = []
-    with TemporaryDirectory() as scratch:
-        for each in repositories(purpose):
-            came = ask_repository(each, folder, box, Path(scratch))
+
+    def ask(repository: Repository) -> "list[Answer]":
+        with TemporaryDirectory() as scratch:
+            return ask_repository(repository, folder, box, Path(scratch))
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for came in pool.map(ask, repositories(purpose)):
             sys.stdout.writelines(
                 f"{answer.repository} {answer.asked}: {answer.nearest or answer.reason}\n"
                 for answer in came
             )
+            sys.stdout.flush()
             answers += came
     _keep(results, purpose, answers)
 

@@ -179,12 +179,13 @@ def _of_repositories(measured: Measured) -> Iterator[str]:
     yield (
         "The main class of each is asked alone: `nar search path/to/file.py:Class`. It is "
         "**captured** where it was built and called, and **the same** where it has as many learned "
-        "scalars as the repository's own scripts give it. Others are three further classes that a "
-        "seed draws. Their code is not here; it ran in a box without network and with a read-only "
-        "disk. Effects are programs, connections and writes that got past the guard, noted behind "
-        "it."
+        "scalars as the repository's own scripts give it. Others are up to four further classes "
+        "that a seed draws. Their code is not here; it ran in a box without network and with a "
+        "read-only disk. Effects are programs, connections and writes that got past the guard, "
+        "noted behind it."
     )
-    for purpose, answers in (("last", measured.last), ("tuned", measured.tuned)):
+    for purpose in _TITLES:
+        answers: Sequence[Answer] = getattr(measured, purpose)
         if not answers:
             continue
         known = {each.name: each for each in repositories(purpose)}
@@ -199,6 +200,7 @@ def _of_repositories(measured: Measured) -> Iterator[str]:
 
 _TITLES: Final[Mapping[str, str]] = {
     "last": "Chosen last: nothing was tuned on them",
+    "earlier": "Chosen earlier: asked once, of an earlier state, and nothing was tuned on them",
     "tuned": "Their failures were looked at",
 }
 

@@ -18,8 +18,8 @@ from nar.base.workspace import package_yaml
 from nar.own.listing import modules_of
 
 FILE: Final = "repositories.yaml"
-# Other classes of a repository, where it has so many; 20 repositories have 60.
-OTHERS_OF_ONE: Final = 3
+# Other classes of a repository, where it has so many: of 20, at least 60 then, for some have few.
+OTHERS_OF_ONE: Final = 4
 _SEED: Final = 0
 
 
@@ -31,7 +31,8 @@ class Repository:
         name: ``owner/name``.
         commit: What was read.
         subject: What its models are for.
-        purpose: ``tuned`` where failures were looked at, ``last`` where nothing was tuned on it.
+        purpose: ``tuned`` where failures were looked at; ``last``, and ``earlier`` for those that
+            were chosen before, where nothing was tuned on it.
         main: ``path/to/file.py:Class``, its main class.
         parameters: Learned scalars of that class as its own scripts build it -> which script does.
         cannot: Why its code cannot run here; empty where it can.

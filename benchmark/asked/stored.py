@@ -24,6 +24,7 @@ class Measured:
         rest: Of classes of the same libraries that were not drawn at first.
         written: Of written networks.
         tuned: Of repositories whose failures were looked at.
+        earlier: Of repositories that were chosen before the last, on which nothing was tuned.
         last: Of repositories on which nothing was tuned.
     """
 
@@ -33,6 +34,7 @@ class Measured:
     rest: tuple[Asked, ...] = ()
     written: tuple[Asked, ...] = ()
     tuned: tuple[Answer, ...] = ()
+    earlier: tuple[Answer, ...] = ()
     last: tuple[Answer, ...] = ()
 
 
@@ -43,6 +45,7 @@ _READERS: Final[dict[str, Callable[[dict[str, Any]], Asked | Answer]]] = {
     "rest": Asked.from_plain,
     "written": Asked.from_plain,
     "tuned": Answer.from_plain,
+    "earlier": Answer.from_plain,
     "last": Answer.from_plain,
 }
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import typer
+
 from nar.answers.naming import Asked, resolve_name
 from nar.answers.query import Answer, Query
 from nar.base.asking import Asking
@@ -74,6 +76,7 @@ def search_folder(
 
     Raises:
         InvalidInputError: The folder defines no modules.
+        Exit: With status 1, none of them could be asked about; why is shown before.
     """
     modules = modules_of(code)
     if not modules:
@@ -94,6 +97,8 @@ def search_folder(
         html,
         as_json=as_json,
     )
+    if not any(row.answer for row in rows):
+        raise typer.Exit(1)
 
 
 def _captured(modules: Sequence[DefinedModule], asking: Asking) -> list[_Tried]:

@@ -53,7 +53,8 @@ def folder_view(folder: Path, rows: Sequence[FolderRow]) -> RenderableType:
     answered = [row for row in rows if row.answer]
     refused = [row for row in rows if row.lacks]
     doubts = (Text(f"{row.name}: {text}", "bold red") for row in answered for text in _lacking(row))
-    none = Text(f"No module of {folder} could be asked.", "yellow")
+    way_out = f"`nar wrap {rows[0].name} > ask.py` writes what is known of one, to be filled in"
+    none = Text(f"No module of {folder} could be asked; {way_out}.", "yellow")
     return Group(
         *doubts,
         _modules(folder, answered) if answered else none,

@@ -8,7 +8,6 @@ loop fills, what a condition that is not known decides, and what is read of data
 import ast
 import builtins
 import copy
-import importlib
 import re
 import sys
 from collections.abc import Callable, Mapping
@@ -30,6 +29,7 @@ from nar.own.construct.evidence.expressions import (
 from nar.own.construct.evidence.names import (
     assignments_before,
     attributes_set,
+    defined_name,
     is_changed,
     is_made,
     part_of,
@@ -145,7 +145,7 @@ class Evaluator:
         if assigned and not is_settings_name(name):
             return self._assigned(found, found.tree, assigned, depth)
         try:
-            return self._global(found, name)
+            return defined_name(found, name, self._repository, self._definitions)
         except UnknownValueError:
             if is_settings_name(name):
                 return self.namespace(found)
@@ -269,60 +269,6 @@ class Evaluator:
             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == f"self.{attribute}":
                 return self.value(found.beside(node.value), depth + 1)
         raise UnknownValueError(f"self.{attribute}")
-
-    def _global(self, found: Expression, name: str) -> Any:  # noqa: ANN401
-        """What a module imports or defines under a name."""
-        for node in ast.walk(found.tree):
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                for each in node.names:
-                    if (each.asname or each.name.partition(".")[0]) == name:
-                        return self._imported(found, node, each)
-        is_definition = any(
-            isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name
-            for node in found.tree.body
-        )
-        if is_definition or found.path.suffix != ".py":
-            path = found.path if is_definition else self._repository.path
-            module = self._definitions(path)
-            if hasattr(module, name):
-                return getattr(module, name)
-        raise UnknownValueError(name)
-
-    def _imported(
-        self, found: Expression, node: ast.Import | ast.ImportFrom, name: ast.alias
-    ) -> Any:  # noqa: ANN401
-        path = self._file_of(found.path, node)
-        try:
-            if path is not None:
-                return getattr(self._definitions(path), name.name)
-            if isinstance(node, ast.Import):
-                importlib.import_module(name.name)
-                return sys.modules[name.name if name.asname else name.name.partition(".")[0]]
-            module = importlib.import_module("." * node.level + (node.module or ""), None)
-            return getattr(module, name.name)
-        except UnknownValueError:
-            raise
-        except (Exception, SystemExit) as error:
-            raise UnknownValueError(f"{name.name}: {error}") from error
-
-    def _file_of(self, path: Path, node: ast.Import | ast.ImportFrom) -> Path | None:
-        """The file of the repository that a ``from`` import reads, if it is one."""
-        if isinstance(node, ast.Import):
-            return None
-        parts = (node.module or "").split(".") if node.module else []
-        bases = [path.parents[node.level - 1]] if node.level else [path.parent, *self._bases]
-        for base in bases:
-            for candidate in (base.joinpath(*parts).with_suffix(".py"),):
-                if parts and candidate.is_file():
-                    return candidate
-            package = base.joinpath(*parts) / "__init__.py"
-            if package.is_file() and package.is_relative_to(self._repository.root):
-                return package
-        return None
-
-    @property
-    def _bases(self) -> list[Path]:
-        return [self._repository.root, self._repository.root / "src"]
 
 
 class _Self:

@@ -1,8 +1,16 @@
-"""The assignments that give a name its value at a place, and whether one of them is made there."""
+"""What gives a name its value at a place: assignments, if they are made there, and imports."""
 
 import ast
+import importlib
 import re
+import sys
 from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from nar.own.construct.evidence.expressions import Expression, UnknownValueError
+from nar.own.construct.evidence.repository import Repository
 
 _CHANGING = ["append", "extend", "insert", "update", "setdefault", "pop", "remove", "add", "clear"]
 
@@ -86,6 +94,73 @@ def part_of(assignment: ast.Assign, name: str) -> int | None:
             names = [each.id if isinstance(each, ast.Name) else "" for each in target.elts]
             if name in names:
                 return names.index(name)
+    return None
+
+
+def defined_name(
+    found: Expression, name: str, repository: Repository, definitions: Callable[[Path], ModuleType]
+) -> Any:  # noqa: ANN401
+    """What a module imports or defines under a name.
+
+    Args:
+        found: An expression of the module's file.
+        name: The name.
+        repository: The repository of the file.
+        definitions: Gives the module of a file, of which no more than definitions need be run.
+
+    Raises:
+        UnknownValueError: It does neither, or importing what it imports fails.
+    """
+    for node in ast.walk(found.tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for each in node.names:
+                if (each.asname or each.name.partition(".")[0]) == name:
+                    path = _file_imported(found.path, node, repository.root)
+                    return _imported(node, each, path, definitions)
+    is_definition = any(
+        isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name
+        for node in found.tree.body
+    )
+    if is_definition or found.path.suffix != ".py":
+        module = definitions(found.path if is_definition else repository.path)
+        if hasattr(module, name):
+            return getattr(module, name)
+    raise UnknownValueError(name)
+
+
+def _imported(
+    node: ast.Import | ast.ImportFrom,
+    name: ast.alias,
+    path: Path | None,
+    definitions: Callable[[Path], ModuleType],
+) -> Any:  # noqa: ANN401
+    try:
+        if path is not None:
+            return getattr(definitions(path), name.name)
+        if isinstance(node, ast.Import):
+            importlib.import_module(name.name)
+            return sys.modules[name.name if name.asname else name.name.partition(".")[0]]
+        module = importlib.import_module("." * node.level + (node.module or ""), None)
+        return getattr(module, name.name)
+    except UnknownValueError:
+        raise
+    # What is imported may raise anything when it is run.
+    except (Exception, SystemExit) as error:
+        raise UnknownValueError(f"{name.name}: {error}") from error
+
+
+def _file_imported(path: Path, node: ast.Import | ast.ImportFrom, root: Path) -> Path | None:
+    """The file of the repository that a ``from`` import reads, if it is one."""
+    if isinstance(node, ast.Import):
+        return None
+    parts = (node.module or "").split(".") if node.module else []
+    for base in [path.parents[node.level - 1]] if node.level else [path.parent, root, root / "src"]:
+        module = base.joinpath(*parts).with_suffix(".py")
+        if parts and module.is_file():
+            return module
+        package = base.joinpath(*parts) / "__init__.py"
+        if package.is_file() and package.is_relative_to(root):
+            return package
     return None
 
 
