@@ -52,8 +52,6 @@ RIGHT = {
     "custom_op_meta": (4, 2_112),
     "cuda_mod": (7, 330),
     "sparse_gcn": (7, 195),
-    "pyg_sage": (14, 371),
-    "pyg_data": (25, 106),
     "dyn_quant": (4, 2_632),
     "int8_weightonly": (4, 2_632),
     "int8_ref": (4, 2_632),
@@ -79,6 +77,8 @@ RIGHT = {
     "yolo_like": (47, 80_720),
 }
 OF_LIBRARIES = {
+    "pyg_sage": (14, 371),
+    "pyg_data": (25, 106),
     "resnet_softmax": (70, 11_689_512),
     "resnet_norm_in": (72, 11_689_512),
     "resnet_dp_amp": (69, 11_689_512),

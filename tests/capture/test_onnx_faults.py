@@ -6,6 +6,7 @@ import pytest
 from faulty_onnx import MODELS
 from onnx import helper, parser
 
+from nar.base.errors import CaptureError
 from nar.capture import capture_onnx
 from nar.capture.onnx.facts import facts_of
 
@@ -163,6 +164,16 @@ def test_elements_of_a_sequence_are_the_tensors_that_it_was_made_of(drawn):
         "last = SequenceAt(s, one) y = MatMul(last, w)"
     )
     assert drawn(nodes, w=(8, 8)) == "input; relu 0; linear 1"
+
+
+def test_a_sequence_that_grows_without_end_is_refused(tmp_path):
+    inserts = " ".join(f"s{n + 1} = SequenceInsert(s{n}, x)" for n in range(1_500))
+    model = parser.parse_model(
+        f"{HEADER} g (float[2, 8] x) => (float[] y) "
+        f"{{ s0 = SequenceEmpty() {inserts} y = ConcatFromSequence<axis = 0>(s1500) }}"
+    )
+    with pytest.raises(CaptureError, match="1,000,000 elements"):
+        captured(model, tmp_path)
 
 
 @pytest.mark.parametrize("extents", ["N, ?, ?", "-1, -1, 8"])

@@ -23,6 +23,9 @@ Weights = dict[str, Any]  # tensors of the file, by name
 # new axis, and a cut into parts whose widths are to each other as shares.
 STATE, STACKED, SHARED_OUT = "State", "Stacked", "SplitInShares"
 _STRUCTURE: Final = frozenset({*FOLDED.split(), "Constant", "Where"})
+# Chosen: a sequence that grows by an element at each of n nodes holds n * n / 2; real ones grow in
+# loops, whose bodies are there once.
+_MOST_ELEMENTS: Final = 1_000_000
 _PASSED_ON: Final = frozenset({"Identity", STATE, "Optional", "OptionalGetElement"})
 
 
@@ -228,6 +231,7 @@ class _Sequences:
     def __init__(self, weights: Weights) -> None:
         self.lists: dict[str, list[str]] = {}
         self._splits: dict[str, Any] = {}
+        self._kept = 0
         self._numbers: Weights = dict(weights)
 
     def passed(self, node: Any) -> Iterator[Any]:  # noqa: ANN401
@@ -238,7 +242,14 @@ class _Sequences:
         if node.op_type == "SplitToSequence":
             self._splits[node.output[0]] = node
         elif rule is not None:
-            self.lists[node.output[0]] = rule(self, node)
+            elements = rule(self, node)
+            self._kept += len(elements)
+            if self._kept > _MOST_ELEMENTS:
+                raise ValueError(
+                    f"wanted at most {_MOST_ELEMENTS:,} elements in all sequences of a graph, "
+                    f"came more"
+                )
+            self.lists[node.output[0]] = elements
         elif any(name in self.lists or name in self._splits for name in node.input):
             yield from self._reading(node)
         else:
