@@ -263,3 +263,69 @@ class Frequencies(nn.Module):
 
 def test_an_expansion_says_how_many_axes_an_input_lacks():
     assert shapes(infer_inputs("module", Frequencies()))[0][:2] == (1, 12)
+
+
+class Patient(nn.Module):
+    """A mapping with a mapping in it."""
+
+    def __init__(self):
+        super().__init__()
+        self.recurrent, self.ward = nn.GRU(12, 16, batch_first=True), nn.Embedding(9, 16)
+        self.age, self.head = nn.Linear(3, 16), nn.Linear(48, 2)
+
+    def forward(self, record):
+        person = record["person"]
+        parts = (self.age(person["measures"]), self.ward(person["ward"]))
+        return self.head(torch.cat([self.recurrent(record["signal"])[0][:, -1], *parts], 1))
+
+
+def test_a_mapping_in_a_mapping_is_found():
+    (record,) = infer_inputs("module", Patient()).inputs.args
+    assert list(record) == ["person", "signal"]
+    assert {name: tuple(each.shape) for name, each in record["person"].items()} == {
+        "measures": (1, 3),
+        "ward": (1,),
+    }
+    assert tuple(record["signal"].shape) == (1, 32, 12)
+
+
+class Scales(nn.Module):
+    """Goes through maps of several scales, in blocks that begin with other layers."""
+
+    def __init__(self, widths=(8, 16, 32)):
+        super().__init__()
+        self.blocks = nn.ModuleList(
+            nn.Sequential(nn.Identity(), nn.Conv2d(width, 4, 1)) for width in widths
+        )
+
+    def forward(self, maps):
+        total = 0.0
+        for scale, (block, each) in enumerate(zip(self.blocks, maps, strict=True)):
+            total = total + F.interpolate(block(each), scale_factor=2.0**scale)
+        return total
+
+
+def test_maps_of_several_scales_are_found():
+    (maps,) = infer_inputs("module", Scales()).inputs.args
+    assert [tuple(each.shape) for each in maps] == [
+        (1, 8, 64, 64), (1, 16, 32, 32), (1, 32, 16, 16),
+    ]  # fmt: skip
+
+
+class Policy(nn.Module):
+    """One step of a cell that has two states."""
+
+    def __init__(self):
+        super().__init__()
+        self.cell, self.head = nn.LSTMCell(6, 20), nn.Linear(20, 3)
+
+    def forward(self, seen, state):
+        state = self.cell(seen, state)
+        return self.head(state[0]), state
+
+
+def test_a_cell_gets_both_of_its_states():
+    inferred = infer_inputs("module", Policy())
+    seen, state = inferred.inputs.args
+    assert [tuple(each.shape) for each in (seen, *state)] == [(1, 6), (1, 20), (1, 20)]
+    assert inferred.is_sure

@@ -11,7 +11,13 @@ from torch import Tensor, nn
 from nar.capture import CaptureInputs
 from nar.own.given import Given, Sizes
 from nar.own.inputs.layers import has, image_size, length, usual_kind
-from nar.own.inputs.names import is_whole_step, kind_by_name, says_graph, says_graph_ids
+from nar.own.inputs.names import (
+    is_whole_step,
+    kind_by_name,
+    says_graph,
+    says_graph_ids,
+    says_states,
+)
 from nar.own.inputs.slots import (
     BY_RANK,
     LENGTH,
@@ -113,7 +119,7 @@ def _start(module: nn.Module, given: Given) -> State:
             state = (*state, each)
         else:
             new = _slot(module, each, state, is_graph=is_graph, is_alone=len(wanted) == 1)
-            state = (*state, new)
+            state = (*state, *(_states(module, each, state) or (new,)))
     # Arguments by position come before those by name.
     return tuple(sorted(state, key=lambda each: each.by_name))
 
@@ -213,6 +219,20 @@ def _said(module: nn.Module, parameter: Parameter) -> Slot | None:
     if len(shape) < 2 or kind is None or (has(module, nn.Embedding) and shape[0] != 1):
         return None
     return slot(parameter.name, kind, (1, *shape[1:]))
+
+
+def _states(module: nn.Module, parameter: Parameter, before: State) -> State:
+    """The pair of states that a step of an LSTM gets beside its input; nothing, where none does."""
+    cell = next((each for each in module.modules() if isinstance(each, nn.LSTMCell)), None)
+    if cell is None or not before or not says_states(parameter.name):
+        return ()
+    by_name = parameter.kind is Parameter.KEYWORD_ONLY
+    pair = (
+        slot(parameter.name, Kind.VECTOR, (1, cell.hidden_size), key=key, is_sure=True,
+             by_name=by_name)
+        for key in ("0", "1")
+    )  # fmt: skip
+    return (Slot(parameter.name, Kind.LIST, (), is_sure=True, by_name=by_name), *pair)
 
 
 def _slot(

@@ -21,7 +21,8 @@ _KEYED: Final = re.compile(
     r"invalid data type 'str'|only integers.*indices|list indices must be integers.* not str|"
     r"string indices|expected str"
 )
-_AXES_OF_IDS = 2
+_AXES_OF_IDS, _AXES_OF_MAPS = 2, 4
+_FINEST = 64  # the side of the finest of several maps; chosen: six can be halved from it
 _NAMED: Final = re.compile(r"'(\w+)'|`(\w+)`")
 _LACKS: Final = re.compile(
     r"NoneType|must be (provided|specified|given)|is required|not None|cannot be None|missing|"
@@ -35,7 +36,8 @@ _COUNTS: Final = {"frame": 2, "depth": 2, "height": 4, "width": 4}
 def keys(search: Search, state: State, outcome: Outcome) -> Iterator[State]:
     """The states with a mapping, or a key of it more, that the run asked for."""
     yield from _as_mapping(state, outcome)
-    yield from _with_key(search.module, state, outcome)
+    yield from _with_key(search, state, outcome)
+    yield from _as_list(search.module, state, outcome)
 
 
 def inputs(search: Search, state: State, outcome: Outcome) -> Iterator[State]:
@@ -79,34 +81,83 @@ def _as_mapping(state: State, outcome: Outcome) -> Iterator[State]:
         return
     for place in owners(state, outcome):
         before = state[place]
-        if not before.key and not before.is_stated and before.kind is not Kind.MAPPING:
+        if before.key and (not is_keyed or call is None or call.sources[0] != {before.path}):
+            continue
+        if not before.is_stated and before.kind is not Kind.MAPPING:
             # What was asked for the key was the input, or one of those that it was taken for.
             is_listed = is_keyed and call is not None and len(call.shapes[0]) < before.rank
-            mapping = Slot(before.name, Kind.MAPPING, (), is_sure=True, by_name=before.by_name)
-            mapping = replace(mapping, is_listed=is_listed)
+            mapping = Slot(before.name, Kind.MAPPING, (), before.dtype, before.key, is_sure=True)
+            mapping = replace(mapping, is_listed=is_listed, by_name=before.by_name)
             yield (*state[:place], mapping, *state[place + 1 :])
             return
 
 
-def _with_key(module: nn.Module, state: State, outcome: Outcome) -> Iterator[State]:
+def _with_key(search: Search, state: State, outcome: Outcome) -> Iterator[State]:
     """A mapping with the key that it was asked for."""
-    places = [place for place, each in enumerate(state) if each.kind is Kind.MAPPING or each.key]
-    if not isinstance(outcome.error, KeyError) or not places or not outcome.error.args:
+    mappings = [each for each in state if each.kind is Kind.MAPPING]
+    if not isinstance(outcome.error, KeyError) or not mappings or not outcome.error.args:
         return
     key = outcome.error.args[0]
-    if not isinstance(key, str) or any(each.key == key for each in state):
+    if not isinstance(key, str):
         return
+    # The innermost mapping is the likeliest to have been asked.
+    for mapping in reversed(mappings):
+        path = f"{mapping.key}.{key}" if mapping.key else key
+        if not any(each.name == mapping.name and each.key == path for each in state):
+            filled = _with_part(search.module, state, mapping, key, path)
+            after = search.probe(filled).error
+            if not isinstance(after, KeyError) or after.args != outcome.error.args:
+                yield filled
+
+
+def _with_part(module: nn.Module, state: State, mapping: Slot, key: str, path: str) -> State:
     kind = kind_by_name(key) or usual_kind(module)
-    last = places[-1]
-    new = _series_of_forecast(module, state[last], key) or slot(
-        state[last].name, kind, key=key, by_name=state[last].by_name
+    # Its parts stand behind a mapping, in the order of the call's tensors.
+    inside = [
+        place
+        for place, each in enumerate(state)
+        if each.path == mapping.path or each.path.startswith(f"{mapping.path}.")
+    ]
+    last = state[inside[-1]]
+    new = _series_of_forecast(module, mapping, key) or slot(
+        mapping.name, kind, key=path, by_name=mapping.by_name
     )
-    if state[places[0]].is_listed and new.rank > 1:
+    if mapping.is_listed and new.rank > 1:
         new = replace(new, extents=new.extents[1:])  # one of many has no batch
-    if kind is Kind.MASK and state[last].rank > _AXES_OF_IDS:
+    if new.kind is Kind.MASK and last.rank > _AXES_OF_IDS:
         # Beside series a mask says which of their numbers are known: it has a shape like theirs.
-        new = replace(new, extents=state[last].extents, dtype=torch.float32)
-    yield (*state[: last + 1], new, *state[last + 1 :])
+        new = replace(new, extents=last.extents, dtype=torch.float32)
+    return (*state[: inside[-1] + 1], new, *state[inside[-1] + 1 :])
+
+
+def _as_list(module: nn.Module, state: State, outcome: Outcome) -> Iterator[State]:
+    """An input that is gone through, as maps of several scales: one for each of a list of layers.
+
+    The finest comes first, and each has half the side of the one before.
+    """
+    call = outcome.failing
+    lists = (layer for layer in module.modules() if isinstance(layer, nn.ModuleList))
+    widths = next((found for found in map(_channels, lists) if len(found) > 1), ())
+    for place, each in enumerate(state):
+        if call is None or each.key or each.rank != _AXES_OF_MAPS or each.is_stated or not widths:
+            continue
+        if call.sources[0] == {each.path} and call.shapes[0] == each.extents[1:]:
+            held = Slot(each.name, Kind.LIST, (), is_sure=True, by_name=each.by_name)
+            maps = (
+                replace(each, key=str(number), extents=(1, width, side, side), is_sure=True)
+                for number, width in enumerate(widths)
+                for side in (max(1, _FINEST >> number),)
+            )
+            yield (*state[:place], held, *maps, *state[place + 1 :])
+
+
+def _channels(layers: nn.ModuleList) -> tuple[int, ...]:
+    """The channels that each of some layers over images wants; none, where one is no such layer."""
+    firsts = [
+        next((each for each in layer.modules() if isinstance(each, nn.Conv2d)), None)
+        for layer in layers
+    ]
+    return tuple(each.in_channels for each in firsts if each is not None)
 
 
 def _series_of_forecast(module: nn.Module, before: Slot, key: str) -> Slot | None:

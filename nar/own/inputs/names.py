@@ -28,6 +28,7 @@ _COMPILED: Final = tuple((re.compile(pattern), kind) for pattern, kind in _PATTE
 # Integers by custom: a schedule's index, not a time in [0, 1].
 _WHOLE_STEP: Final = re.compile(r"^time_?steps?$")
 _OF_GRAPHS: Final = re.compile(r"edge_index$|^(ei|adj_t|adj|edges)$")
+_STATES: Final = re.compile(r"^(prev(ious)?_|last_)?(hidden(_states?)?|states?|hx|hc|h_c)$")
 _GRAPH_IDS: Final = re.compile(r"^(batch|b|batch_index|graph_ids?)$")
 
 
@@ -55,3 +56,8 @@ def says_graph(name: str) -> bool:
 def says_graph_ids(name: str) -> bool:
     """Whether an input of this name, in a module of graphs, says the graph of each node."""
     return _GRAPH_IDS.search(name.lower()) is not None
+
+
+def says_states(name: str) -> bool:
+    """Whether an input of this name, in a recurrent module, is its states before a step."""
+    return _STATES.search(name.lower()) is not None

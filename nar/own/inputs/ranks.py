@@ -63,6 +63,11 @@ def with_rank(
     if before.kind is Kind.MASK or (before.is_integer and before.is_typed):
         yield changed(state, place, extents=_padded(before.extents, rank))
         return
+    if before.is_integer and rank == 1:
+        yield changed(state, place, kind=Kind.LABEL, extents=(1,))
+    if before.kind is Kind.SEQUENCE and rank == 2 and reader.width is None:
+        # One vector in place of many, of the width that a layer has asked for already.
+        yield changed(state, place, kind=Kind.VECTOR, extents=(1, before.extents[-1]))
     if before.kind is Kind.IDS and before.is_integer and rank == 3:
         yield changed(state, place, extents=(1, _TEXTS, LENGTH))
     kind, extents = _shape(rank, reader)

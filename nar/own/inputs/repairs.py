@@ -118,6 +118,8 @@ def _layer_width(
     search: Search, state: State, place: int, layer: Layer, width: int
 ) -> Iterator[State]:
     before, got = state[place], layer.shapes[0][-1]
+    if before.kind is Kind.WAVE and layer.shapes[0] == before.extents:  # no sound, by its width
+        yield _floats(state, place, Kind.SEQUENCE, (1, LENGTH, width))
     if before.rank >= 2:
         yield changed(state, place, extents=(*before.extents[:-1], width))
         if before.rank == 3:

@@ -37,6 +37,7 @@ class Kind(StrEnum):
     ADJACENCY = "an adjacency"
     ABSENT = "none"
     MAPPING = "a mapping"
+    LIST = "a list"
     FIXED = "a value"
 
 
@@ -69,10 +70,11 @@ USUAL: Final[Mapping[Kind, Extents]] = {
     Kind.ADJACENCY: (NODES, NODES),
     Kind.ABSENT: (),
     Kind.MAPPING: (),
+    Kind.LIST: (),
     Kind.FIXED: (),
 }
 _INTEGERS = {Kind.IDS, Kind.LABEL, Kind.LENGTHS, Kind.EDGES, Kind.GRAPH_IDS}
-WITHOUT_TENSOR: Final = frozenset({Kind.ABSENT, Kind.MAPPING, Kind.FIXED})
+WITHOUT_TENSOR: Final = frozenset({Kind.ABSENT, Kind.MAPPING, Kind.LIST, Kind.FIXED})
 # The kind of a float by its number of axes, where nothing else is known.
 BY_RANK: Final[Mapping[int, Kind]] = {
     1: Kind.STEP,
@@ -99,7 +101,7 @@ class Slot:
         kind: What it holds.
         extents: Its shape; in a list, that of the one entry.
         dtype: Its type.
-        key: Its key, where the parameter takes a mapping.
+        key: Its key, where the parameter takes a mapping or a list; ``a.b`` in a nest of them.
         is_sure: A name or the user says its kind: no other kind is tried.
         is_stated: The user says its shape: no other shape is tried.
         is_typed: The user says its type: no other type is tried.
@@ -155,7 +157,7 @@ class Slot:
     def content(self) -> object:
         """What the module is given."""
         if self.kind in WITHOUT_TENSOR:
-            return {} if self.kind is Kind.MAPPING else self.value
+            return {Kind.MAPPING: {}, Kind.LIST: []}.get(self.kind, self.value)
         tensor = self._tensor()
         return [tensor] if self.is_listed else tensor
 
@@ -207,20 +209,31 @@ def call_of(state: State) -> CaptureInputs:
     """The call that a state describes."""
     args: list[object] = []
     kwargs: dict[str, object] = {}
-    mappings: dict[str, dict[str, object]] = {}
+    holders: dict[str, Any] = {}
     for each in state:
         content = each.content()
+        if each.kind in (Kind.MAPPING, Kind.LIST):
+            holders[each.path] = content
         if each.key:
-            mappings[each.name][each.key] = content
+            _hold(holders, each, content)
             continue
-        if isinstance(content, dict) and each.kind is Kind.MAPPING:
-            mappings[each.name] = content
-            content = [content] if each.is_listed else content
+        content = [content] if each.kind is Kind.MAPPING and each.is_listed else content
         if each.by_name:
             kwargs[each.name] = content
         else:
             args.append(content)
     return CaptureInputs(tuple(args), kwargs)
+
+
+def _hold(holders: dict[str, Any], slot: Slot, content: object) -> None:
+    """Put a part into the mapping or the list that it belongs to."""
+    path, _, last = slot.path.rpartition(".")
+    if path not in holders:  # a point in the key itself
+        path, last = slot.name, slot.key
+    if isinstance(holders[path], list):
+        holders[path].append(content)
+    else:
+        holders[path][last] = content
 
 
 def tensors_of(state: State) -> Iterator[Slot]:
