@@ -146,7 +146,7 @@ def content(cell: Cell, data: str) -> str:
 def data_digest() -> str:
     """Digest of what the benchmark reads of its data: labels and networks, not how they are kept.
 
-    A corpus that gains a column keeps the cells that were run on it. It takes ten seconds for the
+    A corpus that gains a column keeps the cells that were run on it. It takes a second for the
     27,000 cards that are shipped, which no process sees change.
     """
     asking = (read_cards(package_path("data", name, package="benchmark")) for name in ASKING_FILES)

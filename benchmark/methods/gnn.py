@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import dropout, relu
 from torch.optim import Adam
-from torch_geometric.nn import GATConv, GINConv
 
 from benchmark.scoring.ranking import Matrix
 from benchmark.tasks.task import Task
@@ -102,6 +101,9 @@ class GinLayer(nn.Module):
     """Xu et al. (2019), with epsilon 0: a node counts like each of its neighbours."""
 
     def __init__(self, width: int, dim: int) -> None:
+        # Takes three seconds, which whoever asks another method does without.
+        from torch_geometric.nn import GINConv
+
         super().__init__()
         perceptron = nn.Sequential(nn.Linear(width, dim), nn.ReLU(), nn.Linear(dim, dim))
         # What is read names the node itself, so the layer must not add it once more.
@@ -118,6 +120,8 @@ class GatLayer(nn.Module):
     """Veličković et al. (2018)."""
 
     def __init__(self, width: int, dim: int) -> None:
+        from torch_geometric.nn import GATConv
+
         super().__init__()
         self.convolution = GATConv(width, dim // GAT_HEADS, heads=GAT_HEADS, add_self_loops=False)
 

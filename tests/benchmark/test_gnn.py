@@ -11,8 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tasks import small_task
 from torch.nn.functional import one_hot, relu
-from torch_geometric.nn import GATConv, GCNConv, GINConv, global_mean_pool
-from torch_geometric.utils import to_undirected
 
 from benchmark.methods import gnn
 from benchmark.scoring.evaluate import evaluate
@@ -25,6 +23,9 @@ RECIPE = gnn.GnnRecipe(dim=16)
 
 def theirs(kind, ours):
     """The layer of torch-geometric with the same weights."""
+    # Every process of pytest reads this file, and one of them runs it: it takes three seconds.
+    from torch_geometric.nn import GATConv, GCNConv, GINConv
+
     width = RECIPE.dim
     if kind == "gcn":
         layer = GCNConv(ours.convolution.lin.in_features, width, bias=False)
@@ -39,6 +40,9 @@ def theirs(kind, ours):
 
 def whole(network, kind, graph):
     """The same layers on every node of one graph."""
+    from torch_geometric.nn import global_mean_pool
+    from torch_geometric.utils import to_undirected
+
     x = one_hot(torch.from_numpy(one_hot_columns(graph.op_ids)), FEATURE_DIM).float()
     edges = to_undirected(torch.from_numpy(graph.edge_index.astype(np.int64)))
     *inner, last = (theirs(kind, layer) for layer in network.layers)

@@ -5,7 +5,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch_geometric.nn import GCNConv
 
 from nar.base.errors import ConfigError
 from nar.encoding.paper.encoder import GraphConvolution, GraphEncoder, encode_all
@@ -55,6 +54,9 @@ def test_layers_are_graph_convolutions(graph, layers):
 @pytest.mark.slow
 @given(row_graphs())
 def test_a_convolution_is_the_one_of_torch_geometric(graph):
+    # Every process of pytest reads this file, and one of them runs it: it takes three seconds.
+    from torch_geometric.nn import GCNConv
+
     ours, theirs = GraphConvolution(5, 16), GCNConv(5, 16, normalize=False, bias=False)
     theirs.load_state_dict(ours.state_dict())
     batch = collate(merged([graph, graph], 1), TABLE)
