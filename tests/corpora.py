@@ -1,5 +1,7 @@
 """A small corpus of drawn graphs, in memory and as files."""
 
+from itertools import pairwise
+
 from graphs import bert, resnet, swin
 
 from nar.corpus import write_shard
@@ -23,11 +25,16 @@ def rows():
     ]
 
 
-def corpus(directory, items=None, failures=()):
+def corpus(directory, items=None, failures=(), size=None):
+    """A corpus of two rows and the others, or of so many rows a shard."""
     held = rows() if items is None else items
     directory.mkdir(parents=True, exist_ok=True)
-    shards = (write_shard(directory / "shard-0.parquet", held[:2]),)
-    shards += (write_shard(directory / "shard-1.parquet", held[2:]),)
+    starts = range(0, len(held), size) if size else (0, 2)
+    parts = [held[low:high] for low, high in pairwise([*starts, len(held)])]
+    shards = tuple(
+        write_shard(directory / f"shard-{number}.parquet", part)
+        for number, part in enumerate(parts)
+    )
     counts = count_corpus(held, failures)
     manifest = Manifest(
         packages={},

@@ -207,7 +207,7 @@ class Subjects:
 
 def model(told: Model) -> Iterator[Tally]:
     """Ask and compare."""
-    done, chunk, faults = 0, 0, []
+    done, drawn, chunk, faults = 0, 0, 0, []
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         uri = str(directory / "index.db")
@@ -217,19 +217,20 @@ def model(told: Model) -> Iterator[Tally]:
         subjects = Subjects(_opener(told.store, config), config)
         stack.callback(lambda: subjects.subject.close())
         while done < told.operations and not faults:
-            operations, fault = _sequences(subjects, told.seed + chunk)
-            done, chunk = done + operations, chunk + 1
+            count = min(SEQUENCES, -(-(told.operations - done) // MAX_OPERATIONS))
+            operations, fault = _sequences(subjects, told.seed + chunk, count)
+            done, drawn, chunk = done + operations, drawn + count, chunk + 1
             faults += [f"seed {told.seed + chunk - 1}: {fault}"] if fault else []
-            yield Tally(done, told.operations, {"sequences": chunk * SEQUENCES}, tuple(faults))
+            yield Tally(done, told.operations, {"sequences": drawn}, tuple(faults))
 
 
-def _sequences(subjects: Subjects, number: int) -> tuple[int, str]:
+def _sequences(subjects: Subjects, number: int, count: int) -> tuple[int, str]:
     """Some sequences drawn from one seed: how many operations, and the shortest that failed."""
     done, said = 0, ""
 
     @seed(number)
     @settings(
-        max_examples=SEQUENCES,
+        max_examples=count,
         deadline=None,
         database=None,
         phases=[Phase.generate, Phase.shrink],

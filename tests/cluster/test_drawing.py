@@ -16,22 +16,29 @@ def drawn(root, count, workers=1):
     return draw(count, Workspace(root), sizes)
 
 
-def test_a_drawn_corpus_is_whole_and_its_networks_are_those_of_their_names(tmp_path):
-    manifest = drawn(tmp_path, 20)
-    items = read_corpus(tmp_path / "corpus")
+@pytest.fixture(scope="module")
+def one(ray_cluster, tmp_path_factory):
+    """A directory with a corpus of twenty networks that one worker drew, and its manifest."""
+    root = tmp_path_factory.mktemp("one")
+    return root, drawn(root, 20)
+
+
+def test_a_drawn_corpus_is_whole_and_its_networks_are_those_of_their_names(one):
+    root, manifest = one
+    items = read_corpus(root / "corpus")
     assert [entry.rows for entry in manifest.shards] == [8, 8, 4]
     assert manifest.totals.everything.raw == len({item.exact for item in items}) == 20
     assert manifest.totals.everything.exact == 20
     assert items[7] == capture_architecture(items[7].labels.name).architecture
 
 
-def test_what_was_drawn_is_not_drawn_again_and_what_is_damaged_is(tmp_path):
-    first = drawn(tmp_path / "one", 20)
-    paths = sorted((tmp_path / "one/corpus").glob("*.parquet"))
+def test_what_was_drawn_is_not_drawn_again_and_what_is_damaged_is(one, tmp_path):
+    root, first = one
+    paths = sorted((root / "corpus").glob("*.parquet"))
     kept = [path.stat().st_mtime_ns for path in paths]
     paths[1].write_bytes(b"damaged")
-    again = drawn(tmp_path / "one", 20)
+    again = drawn(root, 20)
     now = [path.stat().st_mtime_ns for path in paths]
     assert (now[0], now[2]) == (kept[0], kept[2])
-    assert again.shards == first.shards == drawn(tmp_path / "two", 20, workers=2).shards
-    assert sum(1 for _ in Corpus(tmp_path / "one/corpus").shards()) == 3
+    assert again.shards == first.shards == drawn(tmp_path, 20, workers=2).shards
+    assert sum(1 for _ in Corpus(root / "corpus").shards()) == 3

@@ -8,14 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from corpora import corpus
 from encoding import small_default
 from typer.testing import CliRunner
 
-from cluster.config import EmbedConfig, ExtractConfig
-from cluster.darts_corpus import draw
+from cluster.config import EmbedConfig
 from cluster.embed import app, view
 from cluster.embedding import EmbedReport, embed
-from cluster.extraction import ExtractJob, extract
 from nar.answers.novelty import calibrate, read_novelty
 from nar.base.errors import CheckpointError, CorpusError
 from nar.base.workspace import Workspace
@@ -30,6 +29,7 @@ from nar.index.architecture_index import ArchitectureIndex
 from nar.index.bulk import IndexBuild
 from nar.index.settings import IndexConfig
 from nar.motifs.config import MotifConfig
+from nar.own import capture_architecture
 from nar.zoo.sources.darts.genotypes import genotype_at
 
 pytestmark = pytest.mark.ray
@@ -51,6 +51,24 @@ def workspace(darts_workspace) -> Workspace:
     return darts_workspace
 
 
+@pytest.fixture(scope="module")
+def embedded_once(darts_extracted, tmp_path_factory) -> tuple[Workspace, dict[str, object]]:
+    """Such a workspace that was embedded by the command, and its report. Not to be changed."""
+    workspace = Workspace(tmp_path_factory.mktemp("embedded") / "work")
+    shutil.copytree(darts_extracted.directory.parent, workspace.root)
+    save_checkpoint(workspace.checkpoint, untrained(0))
+    options = ["--work", str(workspace.root), "--workers", "1", "--json"]
+    answer = CliRunner().invoke(app, options, catch_exceptions=False)
+    return workspace, json.loads(answer.stdout)
+
+
+@pytest.fixture
+def embedded(embedded_once, tmp_path) -> Workspace:
+    """A copy of it, to be changed."""
+    shutil.copytree(embedded_once[0].root, tmp_path / "work")
+    return Workspace(tmp_path / "work")
+
+
 def run(workspace: Workspace, **settings: int) -> EmbedReport:
     sizes = ONE_WORKER.model_copy(update=settings)
     return embed(workspace, IndexConfig(uri=str(workspace.index)), sizes)
@@ -63,8 +81,13 @@ def held(workspace: Workspace) -> dict[str, np.ndarray]:
         return {name: row.embedding for name, row in index.get(names).items()}
 
 
-def test_the_index_holds_what_the_embedder_gives(workspace):
-    report = run(workspace, num_workers=2)
+def test_the_index_holds_what_the_embedder_gives_and_no_graph_comes_through_the_driver(
+    workspace, monkeypatch
+):
+    with monkeypatch.context() as without:
+        # Workers are processes of their own: only this one would fail.
+        without.setattr("nar.corpus.shards.graphs_of", None)
+        report = run(workspace, num_workers=2, part_rows=2)
     items = read_corpus(workspace.corpus)
     assert (report.rows, report.embedded, report.failures) == (10, 10, {})
     wanted = Embedder(untrained(0)).embed([item.graph for item in items])
@@ -76,33 +99,25 @@ def test_the_index_holds_what_the_embedder_gives(workspace):
     np.testing.assert_allclose(measured.distances, calibrate(wanted, designs).distances, atol=1e-5)
 
 
-def test_no_graph_comes_through_the_driver(workspace, monkeypatch):
-    # Workers are processes of their own: only this one would fail.
-    monkeypatch.setattr("nar.corpus.shards.graphs_of", None)
-    assert run(workspace, num_workers=2, part_rows=2).rows == 10
-
-
-def test_a_second_run_embeds_nothing_and_keeps_every_byte(workspace):
-    run(workspace)
-    before = held(workspace)
-    assert run(workspace).embedded == 0
-    after = held(workspace)
+def test_a_second_run_embeds_nothing_and_keeps_every_byte(embedded):
+    before = held(embedded)
+    assert run(embedded).embedded == 0
+    after = held(embedded)
     assert {name: row.tobytes() for name, row in after.items()} == {
         name: row.tobytes() for name, row in before.items()
     }
 
 
 @pytest.mark.parametrize("content", [None, "{"])
-def test_a_job_that_was_cut_off_before_it_measured_novelty_measures_it_then(workspace, content):
-    encoder = run(workspace).encoder
-    wanted = workspace.novelty.read_text()
-    workspace.novelty.unlink()
+def test_a_job_that_was_cut_off_before_it_measured_novelty_measures_it_then(embedded, content):
+    wanted = embedded.novelty.read_text()
+    embedded.novelty.unlink()
     if content:
-        workspace.novelty.write_text(content)
-    report = run(workspace)
+        embedded.novelty.write_text(content)
+    report = run(embedded)
     assert (report.way, report.embedded) == ("nothing", 0)
-    assert workspace.novelty.read_text() == wanted
-    assert read_novelty(workspace.novelty, encoder=encoder)
+    assert embedded.novelty.read_text() == wanted
+    assert read_novelty(embedded.novelty, encoder=report.encoder)
 
 
 def test_a_job_that_was_killed_goes_on_after_its_last_write(workspace, monkeypatch):
@@ -122,10 +137,12 @@ def test_a_job_that_was_killed_goes_on_after_its_last_write(workspace, monkeypat
     assert resumed.rows == len(held(workspace)) == 10
 
 
-def many(workspace: Workspace, numbers: range) -> None:
-    """Make the corpus these networks: forty and more, so that a few are less than a tenth."""
+def many(workspace: Workspace, numbers: range) -> Path:
+    """Make the corpus these networks, sixteen a shard; the file of the first."""
+    shutil.rmtree(workspace.corpus)
     names = [f"darts:{genotype_at(number * 10**14)}" for number in numbers]
-    extract(ExtractJob(names, {}), workspace, ExtractConfig(num_workers=1, shard_size=16))
+    items = [capture_architecture(name).architecture for name in names]
+    return corpus(workspace.corpus, items, size=16) / "shard-0.parquet"
 
 
 def digests(workspace: Workspace) -> dict[str, str]:
@@ -136,6 +153,7 @@ def digests(workspace: Workspace) -> dict[str, str]:
 
 def test_what_changed_is_embedded_alone_and_equals_a_build_from_nothing(workspace, tmp_path):
     save_checkpoint(workspace.checkpoint, small_default())
+    # Forty, so that a few are less than a tenth.
     many(workspace, range(40))
     assert run(workspace).way == "new"
     many(workspace, range(2, 42))
@@ -156,17 +174,10 @@ def test_what_changed_is_embedded_alone_and_equals_a_build_from_nothing(workspac
     assert digests(workspace) == in_place
 
 
-def drawn(workspace: Workspace, count: int) -> list[Path]:
-    """Make the corpus so many networks, in shards that stay as they are; the files of these."""
-    manifest = draw(count, workspace, ExtractConfig(num_workers=1, shard_size=16))
-    return [workspace.corpus / entry.file for entry in manifest.shards]
-
-
 def test_of_a_small_change_neither_unchanged_shards_nor_the_index_are_read(workspace, monkeypatch):
-    shutil.rmtree(workspace.corpus)
-    drawn(workspace, 40)
+    many(workspace, range(40))
     run(workspace)
-    first, *_ = drawn(workspace, 43)
+    first = many(workspace, range(43))
     whole = first.read_bytes()
     first.write_bytes(b"nobody needs it")
     with monkeypatch.context() as unread:
@@ -203,12 +214,11 @@ def test_a_collection_is_built_anew_where_much_changes_and_can_be_gone_back_from
     assert digests(workspace) == before
 
 
-def test_another_encoder_replaces_the_collection(workspace):
-    first = run(workspace)
-    save_checkpoint(workspace.checkpoint, untrained(1))
-    second = run(workspace)
-    assert second.encoder != first.encoder
-    with ArchitectureIndex(IndexConfig(uri=str(workspace.index))) as index:
+def test_another_encoder_replaces_the_collection(embedded, embedded_once):
+    save_checkpoint(embedded.checkpoint, untrained(1))
+    second = run(embedded)
+    assert second.encoder != embedded_once[1]["encoder"]
+    with ArchitectureIndex(IndexConfig(uri=str(embedded.index))) as index:
         assert (index.encoder, index.count()) == (second.encoder, 10)
 
 
@@ -245,9 +255,7 @@ def test_without_a_corpus_or_checkpoint_the_next_step_is_named(ray_cluster, work
         run(workspace)
 
 
-def test_the_command_prints_its_report_as_json(workspace):
-    answer = CliRunner().invoke(app, ["--work", str(workspace.root), "--workers", "1", "--json"])
-    report = json.loads(answer.stdout)
-    assert answer.exit_code == 0
+def test_the_command_prints_its_report_as_json(embedded_once):
+    workspace, report = embedded_once
     assert (report["rows"], report["embedded"], report["failures"]) == (10, 10, {})
     assert report["uri"] == str(workspace.index)

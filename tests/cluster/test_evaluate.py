@@ -9,40 +9,45 @@ from typer.testing import CliRunner
 from benchmark.cells import Cell, cell_path, content_of, questions_of, read_cell
 from benchmark.commands import app
 from benchmark.methods.registry import METHODS
+from benchmark.reporting import sets
 from benchmark.running import chosen_cells, content, data_digest, evaluate
 from benchmark.tasks.frozen import SEEDS
 from cluster.config import EvaluateConfig
 from nar.base.errors import InvalidInputError
+from nar.base.workspace import Workspace
 
 CELLS = [Cell("real", "copies", method, seed) for method in ("random", "size") for seed in (0, 1)]
 DATA = "any"
 
 
 @pytest.mark.ray
-def test_cells_run_once_and_again_when_one_is_gone(tmp_path, ray_cluster):
-    config = EvaluateConfig(num_workers=1)
-    report = evaluate(CELLS, tmp_path, config)
-    assert (report.ran, report.kept, report.failures) == (4, 0, {})
-    paths = [cell_path(tmp_path, cell) for cell in CELLS]
+def test_the_command_writes_a_table_and_runs_again_what_is_gone(tmp_path, ray_cluster, monkeypatch):
+    small = sets.CellSet("Small", (("real", "twins"),), ("random", "size"))
+    monkeypatch.setattr(sets, "SETS", {"twins": small})
+    options = ["run", "twins", "--work", str(tmp_path), "--results", str(tmp_path / "results")]
+    done = CliRunner().invoke(app, [*options, "--workers", "1", "--json"], catch_exceptions=False)
+    assert json.loads(done.stdout)["ran"] == 10
+    table = json.loads((tmp_path / "results" / "twins.json").read_text())
+    assert [row["method"] for row in table["parts"][0]["rows"]] == ["random", "size"]
+    assert "size only" in (tmp_path / "results" / "twins.md").read_text()
+
+    kept = Workspace(tmp_path).evaluation
+    paths = [cell_path(kept, cell) for cell in CELLS]
     assert [read_cell(path).cell for path in paths] == CELLS
-    asked = [questions_of(cell, cache_directory=tmp_path)["twins"] for cell in CELLS]
+    asked = [questions_of(cell, cache_directory=kept)["twins"] for cell in CELLS]
     results = [read_cell(path).scored(each) for path, each in zip(paths, asked, strict=True)]
     random, _, size, _ = (result.scored.values["mrr@20"].mean() for result in results)
     assert size > random
     assert [content_of(path) for path in paths] == [content(cell, data_digest()) for cell in CELLS]
 
+    # A cell that fails is named, and the rest is kept.
+    wrong = Cell("real", "no-such-split", "random", 0)
     paths[1].write_bytes(b"damaged")
-    again = evaluate(CELLS, tmp_path, config)
+    again = evaluate([*CELLS, wrong], kept, EvaluateConfig(num_workers=1))
     assert (again.ran, again.kept) == (1, 3)
     assert read_cell(paths[1]).cell == CELLS[1]
-
-
-@pytest.mark.ray
-def test_a_cell_that_fails_is_named_and_the_rest_is_kept(tmp_path, ray_cluster):
-    wrong = Cell("real", "no-such-split", "random", 0)
-    report = evaluate([CELLS[0], wrong], tmp_path, EvaluateConfig(num_workers=1))
-    assert report.ran == 1
-    assert "wanted one of paper, distinct" in report.failures[str(wrong)]
+    assert list(again.failures) == [str(wrong)]
+    assert "wanted one of paper, distinct" in again.failures[str(wrong)]
 
 
 def test_a_cell_is_run_anew_when_its_method_says_so(monkeypatch):
@@ -87,17 +92,3 @@ def test_an_unknown_set_is_one_line_with_the_way_out():
     done = CliRunner().invoke(app, ["run", "table9"])
     assert done.exit_code == 1
     assert "wanted one of table1" in done.stderr
-
-
-@pytest.mark.ray
-def test_the_command_writes_a_table(tmp_path, ray_cluster, monkeypatch):
-    from benchmark.reporting import sets
-
-    small = sets.CellSet("Small", (("real", "twins"),), ("random", "size"))
-    monkeypatch.setattr(sets, "SETS", {"twins": small})
-    options = ["run", "twins", "--work", str(tmp_path), "--results", str(tmp_path / "results")]
-    done = CliRunner().invoke(app, [*options, "--workers", "1", "--json"], catch_exceptions=False)
-    assert json.loads(done.stdout)["ran"] == 10
-    table = json.loads((tmp_path / "results" / "twins.json").read_text())
-    assert [row["method"] for row in table["parts"][0]["rows"]] == ["random", "size"]
-    assert "size only" in (tmp_path / "results" / "twins.md").read_text()

@@ -97,12 +97,20 @@ def training_processes() -> list[int]:
 
 
 @pytest.mark.ray
-def test_neither_a_killed_worker_nor_a_second_run_changes_the_result(workspace, ray_cluster):
+def test_neither_an_object_store_nor_a_killed_worker_nor_a_second_run_changes_the_result(
+    workspace, ray_cluster, s3_uri
+):
     graph = DEFAULT_RECIPE.graph.model_copy(update={"epochs": EPOCHS})
     longer = DEFAULT_RECIPE.model_copy(update={"graph": graph})
     config = NarConfig(pretraining=longer)
+    wanted = in_this_process(workspace, config)
+    stored = s3_uri.format("pretrain/corpus")
+    upload(workspace.corpus, stored)
+    kept = workspace.corpus.rename(workspace.root / "kept")
     with ThreadPoolExecutor(1) as pool:
-        run = pool.submit(pretrain_on_cluster, workspace, config, PretrainConfig())
+        run = pool.submit(
+            pretrain_on_cluster, workspace, config, PretrainConfig(), corpus=located(stored)
+        )
         wait_for(lambda: run.done() or bool(states(workspace)), limit_s=300)
         killed = training_processes()
         for pid in killed:
@@ -110,8 +118,10 @@ def test_neither_a_killed_worker_nor_a_second_run_changes_the_result(workspace, 
         report = run.result()
     assert killed
     assert report.epochs[-1].epoch == EPOCHS
-    assert report.fingerprint == in_this_process(workspace, config)
+    assert report.fingerprint == wanted
 
+    # The corpus is the same one wherever it lies.
+    kept.rename(workspace.corpus)
     rmtree(workspace.checkpoint)
     again = command(workspace, config)
     assert again["losses"] == {}
@@ -158,28 +168,15 @@ def kept_by_ray(workspace: Workspace) -> list[Path]:
     )
 
 
+# Of one recipe: `tests/encoding/test_together.py` has ranks of both learn what one learns.
 @pytest.mark.ray
-@pytest.mark.parametrize("recipe", [RECIPE, DEFAULT_RECIPE], ids=["paper", "default"])
-def test_two_workers_share_every_batch(workspace, ray_cluster, recipe):
+def test_two_workers_share_every_batch(workspace, ray_cluster):
     sizes = PretrainConfig(num_workers=2)
-    report = pretrain_on_cluster(workspace, NarConfig(pretraining=recipe), sizes)
-    assert len(report.epochs) == recipe.motif.epochs + recipe.graph.epochs
+    report = pretrain_on_cluster(workspace, NarConfig(pretraining=RECIPE), sizes)
+    assert len(report.epochs) == RECIPE.motif.epochs + RECIPE.graph.epochs
     embedder = Embedder(load_checkpoint(workspace.checkpoint))
     assert embedder.fingerprint == report.fingerprint
     assert embedder.embed(three_families()).shape == (9, embedder.dim)
-
-
-@pytest.mark.ray
-def test_a_corpus_of_an_object_store_is_learned_from_as_one_of_a_path_is(
-    workspace, ray_cluster, s3_uri
-):
-    wanted = in_this_process(workspace, NarConfig(pretraining=DEFAULT_RECIPE))
-    stored = s3_uri.format("pretrain/corpus")
-    upload(workspace.corpus, stored)
-    rmtree(workspace.corpus)
-    config = NarConfig(pretraining=DEFAULT_RECIPE)
-    report = pretrain_on_cluster(workspace, config, PretrainConfig(), corpus=located(stored))
-    assert report.fingerprint == wanted
 
 
 def test_the_errors_of_a_worker_arrive_as_what_they_are():

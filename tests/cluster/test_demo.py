@@ -4,6 +4,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+import ray
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from rich.console import Console
@@ -66,7 +67,9 @@ def test_the_closing_words_say_where_everything_lies():
 
 @pytest.mark.slow
 @pytest.mark.ray
-def test_the_whole_way_on_a_handful_of_models(tmp_path, capfd):
+def test_the_whole_way_on_a_handful_of_models(ray_cluster, tmp_path, capfd, monkeypatch):
+    # Not a cluster for each command: `test_extract.py` and `test_session.py` have such commands.
+    monkeypatch.setenv("RAY_ADDRESS", ray.get_runtime_context().gcs_address)
     names = ["timm:resnet18", "timm:resnet34", "timm:resnet50", "timm:vit_tiny_patch16_224"]
     tour(names, "timm:resnet26", tmp_path)
     lines = capfd.readouterr().out.splitlines()
