@@ -129,14 +129,17 @@ def measure(protocol: str, directory: Path, seeds: Sequence[int] = frozen.SEEDS)
         CorpusError: A cell is missing or damaged.
         InvalidInputError: A cell answers other questions than are asked today.
     """
+    split = find_protocol(REAL, protocol).split
+    cells = [Cell(REAL, split, METHOD, seed) for seed in seeds]
+    # A cell that is missing is said before anything is counted for seconds.
+    ranked = [read_cell(cell_path(directory, cell)) for cell in cells]
     data = load_dataset(REAL, directory)
     common = code_histograms(data.graphs, COMMON_STEPS, "presence")
     total: defaultdict[tuple[str, str], float] = defaultdict(float)
     to_nearer = 0.0
-    for seed in seeds:
-        cell = Cell(REAL, find_protocol(REAL, protocol).split, METHOD, seed)
+    for cell, answers in zip(cells, ranked, strict=True):
         asked = questions_of(cell, cache_directory=directory)[protocol]
-        ranking = read_cell(cell_path(directory, cell)).ranking(asked)
+        ranking = answers.ranking(asked)
         blamed = list(blame(ranking, asked))
         to_nearer += lost_to_nearer(ranking, asked, blamed, common) / len(seeds)
         for pair, share in lost_by_family(data.cards, blamed).items():

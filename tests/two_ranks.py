@@ -35,14 +35,15 @@ def trained_paper(worker: Worker = LONE) -> Encoder:
 TRAINED = {"default": trained_default, "paper": trained_paper}
 
 
-def train_rank(rank: int, world: int, kind: str, directory: str) -> None:
-    """Train as one rank; rank 0 writes the vectors of the three families."""
+def train_rank(rank: int, world: int, directory: str) -> None:
+    """Train each kind as one rank; rank 0 writes the vectors of the three families."""
     torch.set_num_threads(1)
     meeting = f"file://{directory}/meeting"
     distributed.init_process_group("gloo", init_method=meeting, rank=rank, world_size=world)
     worker = Worker(BatchShare(rank, world), wrap=DistributedDataParallel)
-    encoder = TRAINED[kind](worker)
-    if rank == 0:
-        vectors = torch.from_numpy(Embedder(encoder).embed(three_families()))
-        torch.save(vectors, Path(directory) / "vectors.pt")
+    for kind, trained in TRAINED.items():
+        encoder = trained(worker)
+        if rank == 0:
+            vectors = torch.from_numpy(Embedder(encoder).embed(three_families()))
+            torch.save(vectors, Path(directory) / f"{kind}.pt")
     distributed.destroy_process_group()

@@ -1,17 +1,19 @@
 """The numbers of results/: run again, a row of a table is what stands there, or it says its age."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from benchmark.cells import questions_of, run_cell
+from benchmark.cells import run_on, task_of
 from benchmark.reporting.rows import rows_of
 from benchmark.reporting.sets import find_set
 from benchmark.targets import OLDER, is_older
 from nar.corpus import shipped_corpus
 from nar.corpus.manifest import Manifest
 
+PROTOCOL = "distinct-named"
 RESULTS = Path(__file__).parents[2] / "results"
 TABLES = sorted(path for path in RESULTS.glob("*.json") if "parts" in json.loads(path.read_text()))
 
@@ -33,14 +35,15 @@ def test_pages_made_of_tables_say_it_too():
 def reproduced(rows, tmp_path):
     """The row of a simple method, run again, beside the one that stands there."""
     stands = next(row for row in rows if row["method"] == "operators")
-    cells = find_set("distinct").cells_of("real", "distinct-named", "operators")
-    results = [
-        run_cell(cell, cache_directory=tmp_path).scored(
-            questions_of(cell, cache_directory=tmp_path)["distinct-named"]
-        )
-        for cell in cells
-    ]
+    cells = find_set("distinct").cells_of("real", PROTOCOL, "operators")
+    results = [answered(cell, task_of(cell, cache_directory=tmp_path)) for cell in cells]
     return rows_of([results], "map@20")[0].to_dict(), stands
+
+
+def answered(cell, task):
+    """A cell that is asked this alone."""
+    asked = task.asked[PROTOCOL]
+    return run_on(cell, replace(task, asked={PROTOCOL: asked})).scored(asked)
 
 
 @pytest.mark.slow

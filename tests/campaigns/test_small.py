@@ -56,7 +56,7 @@ def test_an_index_never_differs_from_a_dictionary(store, operations):
 
 @pytest.mark.slow
 def test_bad_inputs_are_refused():
-    assert last(inputs(Inputs(inputs=200, clients=4))).faults == ()
+    assert last(inputs(Inputs(inputs=500, clients=4))).faults == ()
 
 
 @pytest.mark.slow

@@ -15,10 +15,17 @@ def test_alone_it_is_ones_own():
     assert of_all_workers(part) is part
 
 
+@pytest.fixture(scope="module")
+def ranks(tmp_path_factory):
+    """A directory with what two ranks learned of each kind."""
+    directory = tmp_path_factory.mktemp("ranks")
+    multiprocessing.spawn(train_rank, (2, str(directory)), nprocs=2)
+    return directory
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", TRAINED)
-def test_two_ranks_learn_what_one_learns_up_to_rounding(kind, tmp_path):
-    multiprocessing.spawn(train_rank, (2, kind, str(tmp_path)), nprocs=2)
-    shared = torch.load(tmp_path / "vectors.pt", weights_only=True)
+def test_two_ranks_learn_what_one_learns_up_to_rounding(kind, ranks):
+    shared = torch.load(ranks / f"{kind}.pt", weights_only=True)
     alone = torch.from_numpy(Embedder(TRAINED[kind]()).embed(three_families()))
     assert torch.allclose(shared, alone, atol=1e-4)
