@@ -38,6 +38,8 @@ TOGETHER = (
     "tests/cluster/test_pretrain.py",
     "tests/cluster/",
     "tests/campaigns/",
+    "tests/zoo/",
+    "tests/own/",
     "tests/benchmark/",
     "tests/web/",
 )

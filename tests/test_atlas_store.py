@@ -5,7 +5,7 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
-from shutil import rmtree
+from shutil import copytree, rmtree
 from threading import Event
 
 import pytest
@@ -30,6 +30,22 @@ def cached(atlas, tmp_path, monkeypatch):
     """Where the collection of the atlas is if nobody says otherwise."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return atlas_store.atlas_config(atlas, IndexConfig(follow_s=0.05), is_named=False)
+
+
+@pytest.fixture(scope="module")
+def made_once(small_atlas, tmp_path_factory):
+    """A collection of the atlas that nobody reads. Not to be changed."""
+    config = IndexConfig(uri=str(tmp_path_factory.mktemp("made") / "index.db"))
+    with atlas_store.open_atlas(small_atlas, config, Event()):
+        pass
+    return config.uri
+
+
+@pytest.fixture
+def made(made_once, cached):
+    """The same where it is if nobody says otherwise; to be changed."""
+    copytree(made_once, cached.uri)
+    return cached
 
 
 def files_of(atlas):
@@ -63,12 +79,12 @@ def test_it_answers_from_its_files_while_its_collection_is_made_once(
 
 @pytest.mark.slow
 def test_a_second_server_answers_from_files_alone_and_says_that_this_is_no_fault(
-    atlas, cached, caplog
+    atlas, made, caplog
 ):
     caplog.set_level(logging.INFO, "nar")
-    with reader(atlas, cached) as first:
+    with reader(atlas, made) as first:
         wait_for(lambda: first.collection)
-        with reader(atlas, cached) as second:
+        with reader(atlas, made) as second:
             wait_for(lambda: "another server here keeps the stored atlas" in caplog.text)
             assert "this is no fault" in caplog.text
             assert (second.count(), second.collection) == (20, None)
@@ -76,22 +92,20 @@ def test_a_second_server_answers_from_files_alone_and_says_that_this_is_no_fault
 
 
 @pytest.mark.slow
-def test_a_second_server_of_an_index_that_was_named_is_warned(atlas, cached, caplog):
+def test_a_second_server_of_an_index_that_was_named_is_warned(atlas, made, caplog):
     """What is written there is in no file."""
-    with reader(atlas, cached) as first:
+    with reader(atlas, made) as first:
         wait_for(lambda: first.collection)
-        with Reader(opening(atlas, cached, is_named=True), cached, files_of(atlas)):
+        with Reader(opening(atlas, made, is_named=True), made, files_of(atlas)):
             wait_for(lambda: "is in use by process" in caplog.text)
     assert "answering from files alone" in caplog.text
 
 
 @pytest.mark.slow
 def test_a_server_that_ends_before_its_rows_were_compared_warns_of_nothing(
-    atlas, cached, caplog, monkeypatch
+    atlas, made, caplog, monkeypatch
 ):
     """Most stops come while they are: the first comparison takes its time."""
-    with atlas_store.open_atlas(atlas, cached, Event()):
-        pass
     monkeypatch.setattr("nar.index.following._FIRST_PAUSE_S", 600)
     compared = []
     between = Collection.digests_between
@@ -100,7 +114,7 @@ def test_a_server_that_ends_before_its_rows_were_compared_warns_of_nothing(
         "digests_between",
         lambda *given: compared.append(given) or between(*given),
     )
-    with reader(atlas, cached):
+    with reader(atlas, made):
         wait_for(lambda: compared)
     assert not caplog.records
 
@@ -115,28 +129,24 @@ def test_a_home_that_cannot_be_written_is_said(atlas, cached, caplog, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_store_that_was_damaged_on_disk_leaves_the_files_to_answer(atlas, cached, caplog):
+def test_a_store_that_was_damaged_on_disk_leaves_the_files_to_answer(atlas, made, caplog):
     """It says which directory to delete; without it the collection is made again."""
-    with atlas_store.open_atlas(atlas, cached, Event()):
-        pass
-    (manifest,) = Path(cached.uri).rglob("manifest.json")
+    (manifest,) = Path(made.uri).rglob("manifest.json")
     manifest.write_text("{")
-    with reader(atlas, cached) as index:
+    with reader(atlas, made) as index:
         wait_for(lambda: "answering from files alone" in caplog.text)
-        assert f"the index at {cached.uri} is damaged" in caplog.text
+        assert f"the index at {made.uri} is damaged" in caplog.text
         assert "delete that directory" in caplog.text
         assert index.count() == 20
-    rmtree(cached.uri)
-    with reader(atlas, cached) as index:
+    rmtree(made.uri)
+    with reader(atlas, made) as index:
         wait_for(lambda: index.collection)
         assert index.count() == 20
 
 
-def test_a_store_that_lost_its_alias_heals(atlas, cached):
-    with atlas_store.open_atlas(atlas, cached, Event()):
-        pass
-    (Path(cached.uri) / "aliases.json").unlink()
-    with atlas_store.open_atlas(atlas, cached, Event()) as index:
+def test_a_store_that_lost_its_alias_heals(atlas, made):
+    (Path(made.uri) / "aliases.json").unlink()
+    with atlas_store.open_atlas(atlas, made, Event()) as index:
         assert index.count() == 20
 
 
@@ -169,17 +179,17 @@ def test_a_full_disk_is_said_with_the_way_out_and_without_a_traceback(atlas, cac
 
 
 @pytest.mark.slow
-def test_a_collection_that_was_damaged_leaves_the_files_to_answer(atlas, cached, caplog):
-    with atlas_store.open_atlas(atlas, cached, Event()) as index:
+def test_a_collection_that_was_damaged_leaves_the_files_to_answer(atlas, made, caplog):
+    with atlas_store.open_atlas(atlas, made, Event()) as index:
         [row] = index.sample(1)
         record = {
             **index.live.milvus.client.get(index.live.name, ids=[row.id])[0],
             "digest": "0" * 32,
         }
         index.live.milvus.client.upsert(index.live.name, [record])
-    with reader(atlas, cached) as damaged:
+    with reader(atlas, made) as damaged:
         wait_for(lambda: "answering from files alone" in caplog.text)
-        assert f"{cached.uri} reads back damaged; delete that directory" in caplog.text
+        assert f"{made.uri} reads back damaged; delete that directory" in caplog.text
         assert damaged.get([row.id])[row.id].digest() == row.digest()
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from encoding import RECIPE, small_default
-from nodes import ROOT, Nodes, running_nodes
+from nodes import NOT_NICE, ROOT, Nodes, running_nodes
 from waiting import wait_for
 
 from benchmark.campaigns.bulk import corpus_digest, index_digest
@@ -129,7 +129,7 @@ class Alone:
         """The workspace of a job, and the digest of what is in it."""
         workspace = self.ready(self.root / job, job)
         sizes = "sizes.yaml" if job == "pretrain" else "one.yaml"
-        finished(started(job, workspace, self.settings, sizes, {}))
+        finished(started(job, workspace, self.settings, sizes, dict([NOT_NICE])))
         return workspace, DIGESTS[job](workspace)
 
     def ready(self, root: Path, job: str) -> Workspace:
@@ -213,7 +213,9 @@ def test_workers_keep_to_the_nodes_with_their_labels(nodes, tmp_path):
     nodes.remove(node)
 
 
-@pytest.mark.parametrize("is_killed", [False, True], ids=["stays", "killed"])
+@pytest.mark.parametrize(
+    "is_killed", [pytest.param(False, marks=pytest.mark.faults), True], ids=["stays", "killed"]
+)
 def test_some_nodes_cut_and_others_encode(nodes, alone, tmp_path, is_killed):
     sizes = (
         "embed: {num_workers: 1, part_rows: 1, labels: {kind: cuts}, "

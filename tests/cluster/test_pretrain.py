@@ -97,7 +97,7 @@ def training_processes() -> list[int]:
 
 
 @pytest.mark.ray
-def test_neither_an_object_store_nor_a_killed_worker_nor_a_second_run_changes_the_result(
+def test_neither_an_object_store_nor_a_killed_worker_changes_the_result(
     workspace, ray_cluster, s3_uri
 ):
     graph = DEFAULT_RECIPE.graph.model_copy(update={"epochs": EPOCHS})
@@ -106,7 +106,7 @@ def test_neither_an_object_store_nor_a_killed_worker_nor_a_second_run_changes_th
     wanted = in_this_process(workspace, config)
     stored = s3_uri.format("pretrain/corpus")
     upload(workspace.corpus, stored)
-    kept = workspace.corpus.rename(workspace.root / "kept")
+    rmtree(workspace.corpus)
     with ThreadPoolExecutor(1) as pool:
         run = pool.submit(
             pretrain_on_cluster, workspace, config, PretrainConfig(), corpus=located(stored)
@@ -119,13 +119,6 @@ def test_neither_an_object_store_nor_a_killed_worker_nor_a_second_run_changes_th
     assert killed
     assert report.epochs[-1].epoch == EPOCHS
     assert report.fingerprint == wanted
-
-    # The corpus is the same one wherever it lies.
-    kept.rename(workspace.corpus)
-    rmtree(workspace.checkpoint)
-    again = command(workspace, config)
-    assert again["losses"] == {}
-    assert again["fingerprint"] == report.fingerprint
 
 
 @pytest.mark.ray
@@ -170,13 +163,17 @@ def kept_by_ray(workspace: Workspace) -> list[Path]:
 
 # Of one recipe: `tests/encoding/test_together.py` has ranks of both learn what one learns.
 @pytest.mark.ray
-def test_two_workers_share_every_batch(workspace, ray_cluster):
-    sizes = PretrainConfig(num_workers=2)
-    report = pretrain_on_cluster(workspace, NarConfig(pretraining=RECIPE), sizes)
+def test_two_workers_share_every_batch_and_a_second_run_learns_nothing(workspace, ray_cluster):
+    report = pretrain_on_cluster(workspace, CONFIG, PretrainConfig(num_workers=2))
     assert len(report.epochs) == RECIPE.motif.epochs + RECIPE.graph.epochs
     embedder = Embedder(load_checkpoint(workspace.checkpoint))
     assert embedder.fingerprint == report.fingerprint
     assert embedder.embed(three_families()).shape == (9, embedder.dim)
+
+    rmtree(workspace.checkpoint)
+    again = command(workspace, CONFIG)
+    assert again["losses"] == {}
+    assert again["fingerprint"] == report.fingerprint
 
 
 def test_the_errors_of_a_worker_arrive_as_what_they_are():

@@ -70,11 +70,10 @@ def test_a_port_that_is_taken_is_one_error_and_nothing_of_grpc(small_atlas, tmp_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "is_in_memory"), [("FLAT", True), ("HNSW", False)])
-def test_the_kind_of_index_says_who_searches(small_atlas, tmp_path, kind, is_in_memory):
-    with serving(small_atlas, tmp_path, "--kind", kind) as (target, _), Client(target) as client:
+def test_an_index_of_a_graph_is_searched_where_it_is(small_atlas, tmp_path):
+    with serving(small_atlas, tmp_path, "--kind", "HNSW") as (target, _), Client(target) as client:
         wait_for(lambda: index_of(target).collection != "")
-        assert index_of(target).is_in_memory is is_in_memory
+        assert index_of(target).is_in_memory is False
         [first, *_] = client.search(name_in(small_atlas)).hits
         assert first.score == pytest.approx(1, abs=1e-5)
 
@@ -100,8 +99,14 @@ def test_an_index_that_is_not_there_is_made_from_the_atlas_with_a_warning(small_
 
 @pytest.mark.slow
 def test_a_second_server_of_one_home_answers_from_files_and_neither_warns(small_atlas, tmp_path):
-    with serving(small_atlas, tmp_path) as (first, first_log):
+    with (
+        serving(small_atlas, tmp_path, "--kind", "FLAT") as (first, first_log),
+        Client(first) as asking,
+    ):
         wait_for(lambda: index_of(first).collection != "")
+        assert index_of(first).is_in_memory is True
+        [nearest, *_] = asking.search(name_in(small_atlas)).hits
+        assert nearest.score == pytest.approx(1, abs=1e-5)
         with serving(small_atlas, tmp_path) as (second, log), Client(second) as client:
             wait_for(lambda: "INFO answering from files alone" in log.read_text())
             assert client.search(name_in(small_atlas)).hits
