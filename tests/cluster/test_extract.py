@@ -123,7 +123,7 @@ def test_bad_models_have_reasons_and_their_neighbours_are_kept(
     deeds = ("dies", "hangs", "eats", "exits", "refuses")
     sizes = one_worker.model_copy(
         # One try each, since each loses a process; `test_actors.py` counts tries.
-        update={"limit_s": 20.0, "memory_limit_bytes": 4_000_000_000, "max_attempts": 1}
+        update={"limit_s": 40.0, "memory_limit_bytes": 4_000_000_000, "max_attempts": 1}
     )
     wrong = "darts:no genotype"
     names = [*darts_names[:3], wrong, *darts_names[3:]]
@@ -132,7 +132,7 @@ def test_bad_models_have_reasons_and_their_neighbours_are_kept(
     assert names_in(report.directory) == sorted(darts_names)
     why = reasons(report)
     assert why["dies"] == "its worker process died (1 tries)"
-    assert why["hangs"] == "took longer than its limit of 20 s (1 tries)"
+    assert why["hangs"] == "took longer than its limit of 40 s (1 tries)"
     assert why["eats"] == "needed more memory than its limit of 4 GB (1 tries)"
     assert why["exits"] == "bad.py:6: SystemExit: 3"
     assert "no such width" in why["refuses"]
@@ -273,8 +273,8 @@ def test_a_killed_job_goes_on_where_it_was(darts_extracted, tmp_path, darts_name
     with hanging_job(tmp_path, names, RAY_ADDRESS=cluster) as job:
         job.kill()
         job.wait()
-    sizes = ExtractConfig(num_workers=1, shard_size=4, limit_s=5.0, max_attempts=1)
+    sizes = ExtractConfig(num_workers=1, shard_size=4, limit_s=20.0, max_attempts=1)
     resumed = extract(ExtractJob(names, {}), Workspace(tmp_path), sizes)
     assert resumed.kept >= 8
     assert digests(resumed.directory) == digests(darts_extracted.directory)
-    assert reasons(resumed) == {"hangs": "took longer than its limit of 5 s (1 tries)"}
+    assert reasons(resumed) == {"hangs": "took longer than its limit of 20 s (1 tries)"}
