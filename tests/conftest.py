@@ -39,7 +39,6 @@ TOGETHER = (
     "tests/cluster/",
     "tests/campaigns/",
     "tests/zoo/",
-    "tests/own/",
     "tests/benchmark/",
     "tests/web/",
 )

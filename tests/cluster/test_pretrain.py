@@ -161,15 +161,27 @@ def kept_by_ray(workspace: Workspace) -> list[Path]:
     )
 
 
+@pytest.fixture(scope="module")
+def learned(ray_cluster, tmp_path_factory) -> tuple[Workspace, PretrainReport]:
+    """A workspace in which two workers have learned, and their report."""
+    workspace = Workspace(tmp_path_factory.mktemp("learned"))
+    write_corpus(workspace.corpus)
+    return workspace, pretrain_on_cluster(workspace, CONFIG, PretrainConfig(num_workers=2))
+
+
 # Of one recipe: `tests/encoding/test_together.py` has ranks of both learn what one learns.
 @pytest.mark.ray
-def test_two_workers_share_every_batch_and_a_second_run_learns_nothing(workspace, ray_cluster):
-    report = pretrain_on_cluster(workspace, CONFIG, PretrainConfig(num_workers=2))
+def test_two_workers_share_every_batch(learned):
+    workspace, report = learned
     assert len(report.epochs) == RECIPE.motif.epochs + RECIPE.graph.epochs
     embedder = Embedder(load_checkpoint(workspace.checkpoint))
     assert embedder.fingerprint == report.fingerprint
     assert embedder.embed(three_families()).shape == (9, embedder.dim)
 
+
+@pytest.mark.ray
+def test_a_second_run_learns_nothing_and_gives_the_same(learned):
+    workspace, report = learned
     rmtree(workspace.checkpoint)
     again = command(workspace, CONFIG)
     assert again["losses"] == {}
