@@ -276,5 +276,7 @@ def test_a_killed_job_goes_on_where_it_was(darts_extracted, tmp_path, darts_name
     sizes = ExtractConfig(num_workers=1, shard_size=4, limit_s=20.0, max_attempts=1)
     resumed = extract(ExtractJob(names, {}), Workspace(tmp_path), sizes)
     assert resumed.kept >= 8
-    assert digests(resumed.directory) == digests(darts_extracted.directory)
+    # Beside these there is a shard of the source whose only model failed.
+    assert digests(darts_extracted.directory).items() <= digests(resumed.directory).items()
+    assert names_in(resumed.directory) == sorted(darts_names)
     assert reasons(resumed) == {"hangs": "took longer than its limit of 20 s (1 tries)"}
