@@ -153,7 +153,7 @@ def test_the_shipped_answers_are_to_the_questions_of_the_tables():
     assert {each.name for each in measured.written} == {each.name for each in written_networks()}
     for purpose in ("earlier", "last"):
         main = {each.asked for each in getattr(measured, purpose) if each.is_main}
-        assert main in (set(), {each.main for each in repositories(purpose)})
+        assert main == {each.main for each in repositories(purpose)}
 
 
 def test_asking_about_repositories_had_no_effects():
