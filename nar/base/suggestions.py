@@ -51,6 +51,12 @@ def _triples(text: str) -> set[str]:
 
 
 def _likeness(text: str, name: str) -> float:
-    """The likeness to a whole name or to its last part, whichever is more."""
+    """The likeness to a whole name or to its last part, whichever is more.
+
+    A source that both names begin with makes no name like another.
+    """
+    source, colon, rest = text.partition(":")
+    if colon and rest and name.startswith(f"{source}:"):
+        text, name = rest, name.partition(":")[2]
     candidates = {name, name.partition(":")[2], _SEPARATORS.split(name)[-1]}
     return max(SequenceMatcher(None, text, each).ratio() for each in candidates if each)

@@ -105,7 +105,7 @@ def test_a_person_gets_a_table_and_what_is_lacking(folder):
 def test_a_folder_of_which_nothing_could_be_asked_ends_with_status_one(tmp_path, as_json):
     broken = NETS[NETS.index("class Broken") :]
     (tmp_path / "net.py").write_text(f"from torch import nn\n{broken}")
-    done = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["search", str(tmp_path), *as_json])
+    done = CliRunner(env={"COLUMNS": "500"}).invoke(app, ["search", str(tmp_path), *as_json])
     assert done.exit_code == 1
     assert "no such width" in done.stdout
     if not as_json:

@@ -15,7 +15,7 @@ LISTED = {
     "dynamic_network_architectures": (
         51, "VGG/16_4d", "dynamic_network_architectures:VGG/16_2d",
     ),
-    "effdet": (47, "efficientdet_d9", "efficientdet_d5"),
+    "effdet": (47, "efficientdet_d9", "efficientdet_d0"),
     "esm": (10, "ESM2/t6_9M", "esm:ESM2/t6_8M"),
     "kornia": (41, "YuNets", "kornia:YuNet"),
     "libmultilabel": (24, "KimCNN/rcv2", "libmultilabel:KimCNN/rcv1"),
