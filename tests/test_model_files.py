@@ -5,11 +5,12 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 from held import write_held
 
 from nar.answers.naming import code_of, known_or_captured
 from nar.base.errors import NarError, UnknownArchitectureError
-from nar.base.model_files import FILES, kind_of_file, told
+from nar.base.model_files import CHECKPOINT, FILES, kind_of_file, told
 from nar.base.model_folders import kind_of_json, named_in_folder
 from nar.corpus import shipped_corpus
 from nar.web.uploads import Files
@@ -173,6 +174,23 @@ def test_a_misspelt_file_is_told_with_those_beside_it(tmp_path):
     wrong = str(tmp_path / "resnet81.onnx")
     with pytest.raises(UnknownArchitectureError, match=r"did you mean .*resnet18.onnx\?"):
         known_or_captured(None, wrong)
+
+
+def test_a_misspelt_ending_is_told_with_the_files_beside_it(tmp_path):
+    (tmp_path / "mine.safetensors").touch()
+    with pytest.raises(UnknownArchitectureError, match=r"did you mean .*mine.safetensors\?"):
+        known_or_captured(None, str(tmp_path / "mine.safetensor"))
+
+
+def test_a_file_that_is_not_there_is_said_to_be_missing_whatever_its_kind(tmp_path):
+    with pytest.raises(UnknownArchitectureError, match="there is no file"):
+        known_or_captured(None, str(tmp_path / "gone.tflite"))
+
+
+def test_a_checkpoint_may_be_called_an_archive(tmp_path):
+    path = tmp_path / "model_best.pth.tar"
+    torch.save({"fc.weight": torch.zeros(2, 3)}, path)
+    assert kind_of_file(path) is CHECKPOINT
 
 
 @pytest.mark.parametrize(

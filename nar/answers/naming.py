@@ -15,9 +15,9 @@ from nar.answers.words import assumed_texts, doubts_texts, unread_texts
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.console import stderr
 from nar.base.errors import CorpusError, InvalidInputError, UnknownArchitectureError
-from nar.base.model_files import CONFIG_FILE, LOAD, PYTHON, WANTED, kind_of_file, told
+from nar.base.model_files import CONFIG_FILE, LOAD, PYTHON, WANTED, kind_of_file
 from nar.base.model_folders import Named, named_in_file, named_in_folder, reading_of
-from nar.base.suggestions import close_names
+from nar.base.suggestions import close_files, close_names
 from nar.corpus import Corpus, Location
 from nar.graphs.architecture import Architecture
 from nar.graphs.assumed import Assumed
@@ -113,7 +113,6 @@ def named(name: str, corpus: Location | None) -> Named:
         return _in_folder(path, corpus)
     if path.is_file():
         return _in_file(path, names, corpus)
-    _check_kind(path)
     if ":" in name or kind_of_file(path) is not None:
         _warn_of_close(name, names)
         return Named(name)
@@ -140,7 +139,7 @@ def _short(name: str, names: Sequence[str], corpus: Location | None) -> str:
     # The name of a checkpoint means its model without a head.
     found = [each for each in found if _BARE in each][:1] or found
     if not found:
-        near = close_names(name, names)
+        near = [*close_files(Path(name)), *close_names(name, names)][:_SHOWN]
         hint = f"did you mean {', '.join(near)}?" if near else "`nar list` prints the known ones."
         raise UnknownArchitectureError(
             f"{name}: neither a known architecture nor a file; {hint} For a model of your own "
@@ -228,13 +227,6 @@ def _recognised(path: Path, found: Named) -> Named:
     if recognised.relation in {"head", "part"}:
         return Named(name, found.notes, (f"{path} has {text}; the answer is about {name}",))
     raise InvalidInputError(str(path), f"it has {text}; {LOAD}, to ask about its graph")
-
-
-def _check_kind(path: Path) -> None:
-    """Refuse the name of a file that would not be read if it were there."""
-    kind = kind_of_file(path)
-    if kind is not None and kind.reading == "none":
-        raise InvalidInputError(str(path), told(path, kind.what, kind.way_out))
 
 
 def _check_configuration(path: Path, names: Sequence[str]) -> None:

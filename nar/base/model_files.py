@@ -59,7 +59,7 @@ _TORCHSCRIPT: Final = _kind(
 )
 CHECKPOINT: Final = _kind(
     "a checkpoint of PyTorch",
-    ".pt .pth .bin .ckpt .pyt .pyth .pytorch .chkpt .tckpt .ptmf .ot",
+    ".pt .pth .bin .ckpt .pyt .pyth .pytorch .chkpt .tckpt .ptmf .ot .pth.tar .pt.tar .ckpt.tar",
     LOAD,
     "weights",
 )

@@ -4,6 +4,8 @@ import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 from heapq import nlargest
+from itertools import islice
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -12,6 +14,8 @@ import numpy as np
 # triples of letters with the wanted name.
 _COMPARED: Final = 50
 _ALIKE: Final = 0.6  # the least likeness that is suggested: the default of difflib
+# Chosen: a name is compared with this many, in no order; larger folders are no folders of models.
+_BESIDE: Final = 10_000
 _SEPARATORS: Final = re.compile(r"[:/@]")
 
 
@@ -39,6 +43,17 @@ def close_names(name: str, names: Sequence[str], count: int = 3) -> list[str]:
     rated = [(_likeness(text, each.lower()), each) for *_, each in near]
     best = sorted((-rate, len(each), each) for rate, each in rated if rate >= _ALIKE)
     return [each for *_, each in best[:count]]
+
+
+def close_files(path: Path) -> list[str]:
+    """What lies where a path points to nothing, and has nearly its name, the nearest first.
+
+    Args:
+        path: A path at which there is nothing.
+    """
+    folder = path.parent
+    beside = [each.name for each in islice(folder.iterdir(), _BESIDE)] if folder.is_dir() else []
+    return [str(folder / each) for each in close_names(path.name, beside)]
 
 
 def _padded(text: str) -> str:

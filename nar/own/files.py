@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +15,7 @@ from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.errors import CaptureError, InvalidInputError, UnknownArchitectureError
 from nar.base.model_files import EXPORTED, GGUF, ONNX, WANTED, kind_of_file
 from nar.base.model_folders import kind_of_json, named_in_file, read_json
-from nar.base.suggestions import close_names
+from nar.base.suggestions import close_files
 from nar.capture import Capture, capture_exported, capture_onnx
 from nar.graphs.architecture import UNKNOWN, Labels
 from nar.own.calling import Caller
@@ -169,11 +168,8 @@ def resolve_file(name: str, asking: Asking = NOTHING_STATED) -> ArchitectureSpec
 
 def _near(path: Path) -> str:
     """The end of the sentence about a file that is not there."""
-    folder = path.parent
-    # Chosen: names are compared with this many, in no order; larger folders are no folders of code.
-    beside = [each.name for each in islice(folder.iterdir(), 10_000)] if folder.is_dir() else []
-    near = close_names(path.name, beside)
-    return f"; did you mean {', '.join(str(folder / each) for each in near)}?" if near else ""
+    near = close_files(path)
+    return f"; did you mean {', '.join(near)}?" if near else ""
 
 
 def _reader(path: Path) -> Callable[..., Capture]:
