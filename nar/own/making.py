@@ -19,6 +19,7 @@ from nar.own.construct.arguments import Arguments, resolved
 from nar.own.construct.construction import Construction, NothingKnownError
 from nar.own.construct.findings import Findings
 from nar.own.construct.proposals import Target
+from nar.own.inputs.layers import read_attribute
 from nar.own.user_code import UserCode
 
 # Attributes of the module or of its factory; the last name is Lightning's.
@@ -161,7 +162,7 @@ def _with_examples(made: Made, target: object) -> Made:
     module, inputs = made
     for holder in (module, target):
         for attribute in _EXAMPLES:
-            inputs = getattr(holder, attribute, None) if inputs is None else inputs
+            inputs = read_attribute(holder, attribute) if inputs is None else inputs
     return module, inputs
 
 

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from nar.capture.forward.untouched import untouched
+from nar.own.inputs.layers import read_attribute
 
 # Class of a wrapper -> its attribute that holds the model. Classes are known by their names: most
 # are of libraries that need not be installed.
@@ -31,7 +32,7 @@ def unwrapped(module: nn.Module) -> nn.Module:
     while True:
         kinds = {kind.__name__ for kind in type(module).__mro__}
         attribute = next((_WRAPPERS[kind] for kind in kinds & _WRAPPERS.keys()), None)
-        inside = getattr(module, attribute, None) if attribute else None
+        inside = read_attribute(module, attribute) if attribute else None
         if not isinstance(inside, nn.Module):
             return module
         module = inside

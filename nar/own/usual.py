@@ -11,6 +11,8 @@ from torch import nn
 from nar.base.errors import CaptureError
 from nar.capture import CaptureInputs
 from nar.capture.forward.dispatch import reason_of
+from nar.own.inputs.evidence import names_of
+from nar.own.inputs.layers import read_attribute
 from nar.zoo.sources.transformers.configs import EXPERTS, parts
 from nar.zoo.sources.transformers.inputs import example_inputs
 
@@ -18,8 +20,8 @@ from nar.zoo.sources.transformers.inputs import example_inputs
 def usual_inputs(name: str, module: nn.Module) -> CaptureInputs | None:
     """One call of a module with the inputs usual in its library; None if no library is known.
 
-    A model of transformers is given what its class takes. A model of timm, or a module that
-    contains one, is given an image of the size in its configuration.
+    A model of transformers is given what its class takes. A model of timm, or a module of one input
+    that contains one, is given an image of the size in its configuration.
 
     Args:
         name: Name of the model, for errors.
@@ -35,8 +37,10 @@ def usual_inputs(name: str, module: nn.Module) -> CaptureInputs | None:
             reason = f"{reason_of(error)}; wanted example inputs of it"
             raise CaptureError(name, "-", reason) from error
         return known if known.kwargs else None
-    for part in module.modules():
-        config = getattr(part, "pretrained_cfg", None)
+    # A module that takes a text beside its image is more than the model of timm in it.
+    is_of_one_input = len(names_of(module)) <= 1
+    for part in module.modules() if is_of_one_input else (module,):
+        config = read_attribute(part, "pretrained_cfg")
         if isinstance(config, Mapping) and config.get("input_size"):
             return CaptureInputs.of(torch.zeros(1, *config["input_size"]))
     return None

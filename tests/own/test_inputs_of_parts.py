@@ -8,6 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from nar.own.inputs import NoInputsError, infer_inputs
+from nar.own.usual import usual_inputs
 
 
 def shapes(inferred):
@@ -329,3 +330,76 @@ def test_a_cell_gets_both_of_its_states():
     seen, state = inferred.inputs.args
     assert [tuple(each.shape) for each in (seen, *state)] == [(1, 6), (1, 20), (1, 20)]
     assert inferred.is_sure
+
+
+class Coordinates(nn.Module):
+    """Reads four numbers of each place, one after the other."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(16, 8)
+
+    def forward(self, hidden_states, img_ids):
+        return self.layer(hidden_states), sum(img_ids[:, axis].sin() for axis in range(4))
+
+
+def test_as_many_numbers_are_given_as_are_read_by_their_place():
+    assert shapes(infer_inputs("it", Coordinates()))[1][-1] == 4
+
+
+class Holes(Coordinates):
+    """Has a list with a place that no layer takes."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Conv2d(3, 8, 3), None])
+
+
+class Raises(Coordinates):
+    """Answers for each attribute that it lacks with an error of another kind."""
+
+    def __getattr__(self, name):
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return {}[name]
+
+
+@pytest.mark.parametrize("module", [Holes(), Raises()], ids=["none in a list", "other errors"])
+def test_modules_of_unusual_attributes_are_gone_through(module):
+    assert shapes(infer_inputs("it", module))[1][-1] == 4
+
+
+class Magnifies(nn.Module):
+    """Has the weights of three scales and runs those of one."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Conv2d(3, 16, 3, padding=1)
+        self.larger = nn.ModuleList(nn.Conv2d(16, 16, 3, padding=1) for _ in range(2))
+
+    def forward(self, x, scale=None):
+        return self.larger[1 if scale == 3 else 0](self.layer(x))
+
+
+def test_a_setting_that_is_left_out_is_doubted_and_not_refused():
+    inferred = infer_inputs("it", Magnifies())
+    assert shapes(inferred)[0][:2] == (1, 3)
+    assert any("of the weights" in each for each in inferred.doubts)
+
+
+class OfTimm(nn.Module):
+    """A text beside an image that a part with a configuration of timm reads."""
+
+    def __init__(self):
+        super().__init__()
+        self.pair = Pair()
+        self.pair.visual.pretrained_cfg = {"input_size": (3, 32, 32)}
+
+    def forward(self, image=None, text=None):
+        return self.pair(image, text)
+
+
+def test_an_image_is_not_all_of_a_module_that_has_a_model_of_timm_in_it():
+    assert usual_inputs("it", OfTimm()) is None
+    assert usual_inputs("it", nn.Sequential(OfTimm().pair.visual)) is not None

@@ -6,9 +6,10 @@ the module shows by failing, what is usual.
 
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from inspect import Parameter
 from typing import Final
 
 import numpy as np
@@ -31,9 +32,11 @@ from nar.own.inputs.slots import WITHOUT_TENSOR, Kind, State, call_of, texts_of
 
 __all__ = ["Budget", "Inferred", "NoInputsError", "infer_inputs", "stated_call", "wants_data"]
 
-# Chosen: where inputs are left out, an answer without a fifth of the weights would be about a part
-# of the module. Measured: the forward of an agent runs its actor alone, a fifth of the weights.
+# Chosen: where tensors are left out, an answer without a fifth of the weights would be about a part
+# of the module; what else may be left out can be a setting, as the scale that an image is magnified
+# by. Measured: the forward of an agent runs its actor alone, a fifth of the weights.
 LEAST_REACHED_OF_SOME: Final = 0.8
+LEAST_REACHED_OF_SETTINGS: Final = 0.5
 LEAST_REACHED: Final = 0.1
 SURELY_REACHED: Final = 0.9  # measured: above it the graph was nearly always that of the true input
 _MANY_PROBES: Final = 40  # measured: right answers nearly always took fewer
@@ -140,8 +143,7 @@ def _inferred(
     state = settled(search, state)
     reached = share_reached(search.module, search.outcomes[state])
     texts = texts_of(state)
-    is_left_out = bool(optional_parameters(search.module, state))
-    least = LEAST_REACHED_OF_SOME if is_left_out else LEAST_REACHED
+    least = _least_reached(optional_parameters(search.module, state))
     if reached < least and not all(each.is_stated for each in state):
         reason = (
             f"the inputs found, {' '.join(texts)}, reach {reached:.0%} of the weights only; "
@@ -155,6 +157,16 @@ def _inferred(
     )
     seconds = time.monotonic() - start
     return Inferred(call_of(state), texts, reached, differ, doubts, search.probes, seconds)
+
+
+def _least_reached(left_out: Sequence[Parameter]) -> float:
+    """The least share of the weights with which there is an answer, by what is left out."""
+    if not left_out:
+        return LEAST_REACHED
+    are_tensors = any(
+        kind_by_name(each.name) is not None or "Tensor" in str(each.annotation) for each in left_out
+    )
+    return LEAST_REACHED_OF_SOME if are_tensors else LEAST_REACHED_OF_SETTINGS
 
 
 def _doubts(

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from nar.capture import CaptureInputs
 from nar.own.given import Given, Sizes
-from nar.own.inputs.layers import has, image_size, length, usual_kind
+from nar.own.inputs.layers import has, image_size, length, read_attribute, usual_kind
 from nar.own.inputs.names import (
     is_whole_step,
     kind_by_name,
@@ -210,7 +210,7 @@ def made(value: object) -> object:
 
 def _said(module: nn.Module, parameter: Parameter) -> Slot | None:
     """The only input by an attribute `input_shape` of the module, with the batch or without."""
-    shape = getattr(module, "input_shape", None)
+    shape = read_attribute(module, "input_shape")
     if not isinstance(shape, tuple | list | torch.Size) or isinstance(shape, Tensor):
         return None
     if not all(type(extent) is int for extent in shape):

@@ -205,7 +205,7 @@ def _attribute(module: nn.Module, names: Sequence[str], is_right: Callable[[obje
         layer, depth = waiting.popleft()
         for holder in _holders(layer):
             for name in names:
-                value = _plain(_read(holder, name))
+                value = _plain(read_attribute(holder, name))
                 if is_right(value):
                     return value
         if depth < _DEPTH:
@@ -216,13 +216,16 @@ def _attribute(module: nn.Module, names: Sequence[str], is_right: Callable[[obje
 def _holders(layer: nn.Module) -> Iterator[object]:
     yield layer
     for name in _CONFIGS:
-        config = _read(layer, name)
+        config = read_attribute(layer, name)
         if config is not None and not isinstance(config, nn.Module | Tensor):
             yield config
 
 
-def _read(holder: object, name: str) -> object:
-    # An attribute of the user's own may be a property that raises anything.
+def read_attribute(holder: object, name: str) -> Any:  # noqa: ANN401
+    """An attribute of a user's object, or a value of a mapping; None where there is none.
+
+    An attribute of the user's own may be a property that raises anything.
+    """
     try:
         return holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name, None)
     except Exception:

@@ -9,6 +9,7 @@ import torch
 
 from nar.own.inputs.calls import Outcome, RefusedError
 from nar.own.inputs.guards import conditions
+from nar.own.inputs.layers import read_attribute
 from nar.own.inputs.ranks import with_rank
 from nar.own.inputs.search import Search
 from nar.own.inputs.sizes import owners
@@ -58,6 +59,9 @@ _NUMBER: Final = re.compile(r"(?<![\w.])(\d{1,6})(?![\w.]*\d)")
 _QUOTED: Final = re.compile(r"[`'\"](?:self\.)?(\w+)[`'\"]")
 _PROGRAMMING: Final = (AttributeError, KeyError, NameError, ImportError)
 
+_OUT_OF_BOUNDS: Final = re.compile(
+    r"index (\d+) is out of bounds for (?:dimension|axis) (\d+) with size (\d+)"
+)
 _UNBATCHED: Final = (Kind.NODES, Kind.EDGES, Kind.EDGE_FEATURES, Kind.GRAPH_IDS, Kind.ADJACENCY)
 # Usual sizes that are tried last, by kind of input.
 _SIDES: Final = (256, 384, 128, 512, 64, 32, 28, 96)
@@ -76,6 +80,7 @@ def repairs(search: Search, state: State, outcome: Outcome) -> Iterator[State]:
         _smaller,
         _batches,
         _viewed,
+        _indexed,
         _guarded,
         _unpacked,
         _ranks,
@@ -142,6 +147,19 @@ def _viewed(state: State, outcome: Outcome) -> Iterator[State]:
         each = state[place]
         if prod(each.extents) == int(found[2]):
             yield resized(state, place, (each.rank - 1,), wanted)
+
+
+def _indexed(state: State, outcome: Outcome) -> Iterator[State]:
+    """As many numbers along an axis as are read of it by their place."""
+    found = _OUT_OF_BOUNDS.search(outcome.message)
+    if found is None:
+        return
+    index, axis, extent = map(int, found.groups())
+    new = state
+    for place, each in enumerate(state):
+        if not each.is_stated and axis < each.rank and each.extents[axis] == extent:
+            new = resized(new, place, (axis,), index + 1)
+    yield new
 
 
 def _guarded(state: State, outcome: Outcome) -> Iterator[State]:
@@ -239,7 +257,7 @@ def _numbers(state: State, outcome: Outcome) -> Iterator[State]:
     numbers = [int(text) for text in _NUMBER.findall(outcome.message)]
     if outcome.layer is not None:
         for name in _QUOTED.findall(outcome.message):
-            value = getattr(outcome.layer.module, name, None)
+            value = read_attribute(outcome.layer.module, name)
             if type(value) is int:
                 numbers.append(value)
     if not 0 < len(numbers) <= _MOST_NUMBERS:

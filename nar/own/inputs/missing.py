@@ -155,7 +155,7 @@ def _channels(layers: nn.ModuleList) -> tuple[int, ...]:
     """The channels that each of some layers over images wants; none, where one is no such layer."""
     firsts = [
         next((each for each in layer.modules() if isinstance(each, nn.Conv2d)), None)
-        for layer in layers
+        for layer in layers.children()  # some lists hold None in the place of a layer
     ]
     return tuple(each.in_channels for each in firsts if each is not None)
 

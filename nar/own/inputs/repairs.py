@@ -11,7 +11,7 @@ from nar.own.inputs import messages, missing
 from nar.own.inputs.calls import CONVOLUTION, Call, Layer, Outcome
 from nar.own.inputs.columns import keys_as_numbers
 from nar.own.inputs.demands import Demand, Want, channels_of, demands
-from nar.own.inputs.layers import ATTENTION, is_sequential
+from nar.own.inputs.layers import ATTENTION, is_sequential, read_attribute
 from nar.own.inputs.names import kind_by_name
 from nar.own.inputs.ranks import SOUND_CHANNELS, Reader, with_rank
 from nar.own.inputs.search import Search
@@ -79,9 +79,10 @@ def _width(module: nn.Module) -> int | None:
     holder: Any = module
     if isinstance(module, nn.TransformerEncoder | nn.TransformerDecoder):
         holder = module.layers[0]
-    holder = getattr(holder, "self_attn", holder)
+    attention = read_attribute(holder, "self_attn")
+    holder = holder if attention is None else attention
     for name in ("input_size", "embed_dim", "d_model"):
-        width = getattr(holder, name, None)
+        width = read_attribute(holder, name)
         if isinstance(width, int):
             return width
     return None
@@ -106,7 +107,7 @@ def _layer_rank(
     wanted = before.rank + rank - len(shape)
     if wanted == 3 and width:
         is_direct = shape == before.extents
-        is_time_first = getattr(layer.module, "batch_first", None) is False and is_direct
+        is_time_first = read_attribute(layer.module, "batch_first") is False and is_direct
         extents = (LENGTH, 1, width) if is_time_first else (1, LENGTH, width)
         yield changed(state, place, kind=Kind.SEQUENCE, extents=extents, dtype=torch.float32)
     if wanted == 2 and before.is_integer:

@@ -9,7 +9,7 @@ from torch import nn
 from nar.own.inputs.calls import POOLING, Call, Outcome
 from nar.own.inputs.columns import as_read
 from nar.own.inputs.evidence import optional_parameters
-from nar.own.inputs.layers import length, stated_width, window
+from nar.own.inputs.layers import length, read_attribute, stated_width, window
 from nar.own.inputs.missing import kinds_of, with_input
 from nar.own.inputs.ranks import SOUND_CHANNELS
 from nar.own.inputs.search import Search
@@ -156,8 +156,8 @@ def _wants_time_first(layer: nn.Module | None) -> bool:
     holder: Any = layer
     if isinstance(layer, nn.TransformerEncoder | nn.TransformerDecoder):
         holder = layer.layers[0]
-    holder = getattr(holder, "self_attn", holder)
-    return getattr(holder, "batch_first", None) is False
+    attention = read_attribute(holder, "self_attn")
+    return read_attribute(holder if attention is None else attention, "batch_first") is False
 
 
 def _integers(search: Search, state: State) -> State:
