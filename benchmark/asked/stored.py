@@ -20,7 +20,7 @@ class Measured:
     Attributes:
         validation: Of classes of libraries that help to choose.
         test: Of classes of the other libraries, at the first look.
-        again: Of the same classes, at a second look.
+        again: Of the same classes, at the last look.
         rest: Of classes of the same libraries that were not drawn at first.
         written: Of written networks.
         tuned: Of repositories whose failures were looked at.
