@@ -108,6 +108,7 @@ def test_the_rows_have_names_of_their_own_and_every_trait_is_of_some():
     assert all(ops.with_any(trait) for trait in Trait)
 
 
+@pytest.mark.slow
 def test_a_norm_that_the_table_alone_gains_is_one_in_every_room():
     # In a process of its own: the rooms derive from the table when they are imported.
     program = """

@@ -123,6 +123,7 @@ def test_a_chain_that_repeats_nothing_has_no_block():
 
 
 @given(random_graphs(min_nodes=4), st.data())
+@pytest.mark.slow
 def test_every_part_is_a_canonical_graph_of_the_nodes_that_stay(graph, data):
     mask = data.draw(st.lists(st.booleans(), min_size=graph.nodes, max_size=graph.nodes))
     for cutting in (partial(cut, kept=np.array(mask)), partial(run, begin=0.25, end=0.75)):

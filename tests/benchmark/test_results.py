@@ -69,6 +69,7 @@ def test_a_map_says_how_many_are_drawn_and_shows_the_papers_classes(small, tmp_p
     assert panel.classes == tuple(card.paper_block for card in cards)
 
 
+@pytest.mark.slow
 def test_without_the_method_that_all_are_compared_with_nothing_is_written(small, tmp_path):
     cells = sets.SETS["small"].cells()
     cell_path(small, cells[1]).unlink()

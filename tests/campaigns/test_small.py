@@ -75,6 +75,7 @@ def test_every_status_is_told_and_has_a_scene():
         pytest.param("store", "manifest.json", marks=pytest.mark.faults),
     ],
 )
+@pytest.mark.slow
 def test_a_damaged_file_never_changes_an_answer(of, file):
     tally = last(damage(Damage(samples=1, only=file, of=of)))
     assert tally.done == tally.wanted

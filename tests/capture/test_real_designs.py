@@ -92,6 +92,7 @@ LAYER = {"linear": 6, "attention": 1, "add": 2, "layer_norm": 2, "gelu": 1}
 
 
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
+@pytest.mark.slow
 def test_each_layer_of_bert(attention):
     graphs = []
     for layers in (2, 3):

@@ -210,6 +210,7 @@ def test_an_index_is_saved_and_restored(work, tmp_path):
     assert (bad.exit_code, "manifest.json is damaged" in bad.stderr) == (1, True)
 
 
+@pytest.mark.slow
 def test_what_killed_builds_have_left_is_listed_and_dropped(tmp_path):
     uri = str(tmp_path / "index.db")
     with (

@@ -76,6 +76,7 @@ def test_stats_for_programs(work):
     assert exact["largest"] == [[3, "timm:deep"]]
 
 
+@pytest.mark.slow
 def test_stats_draw_on_request(work, tmp_path):
     pytest.importorskip("matplotlib")
     run("stats", "--work", work, "--plots", tmp_path / "plots")

@@ -43,6 +43,7 @@ def test_it_is_a_sum_of_signs(sets):
     assert not sketch(sets, np.zeros_like(sets.weights), DIM).any()
 
 
+@pytest.mark.slow
 def test_its_memory_does_not_grow_with_the_width_of_signs():
     large = sets_of(random_graph(10_000, 1, reads=4))
     dim = 512

@@ -173,6 +173,7 @@ def test_a_bad_row_is_refused_and_the_build_goes_on(index):
         assert build.publish() == 5
 
 
+@pytest.mark.slow
 def test_many_pages_are_verified(index, monkeypatch):
     monkeypatch.setattr("nar.index.collection.PAGE_ROWS", 7)
     many = [row(f"row {number}", 1, number) for number in range(300)]

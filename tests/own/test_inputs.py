@@ -152,6 +152,7 @@ class Endless(nn.Module):
             pass
 
 
+@pytest.mark.slow
 def test_a_run_that_does_not_end_is_ended(monkeypatch):
     monkeypatch.setattr("nar.own.inputs.search.MOST_SECONDS", 0.2)
     with pytest.raises(CaptureError):
@@ -173,6 +174,7 @@ def test_a_run_that_waits_is_ended(monkeypatch):
         found(Waiting())
 
 
+@pytest.mark.slow
 def test_seconds_in_which_others_compute_do_not_count(monkeypatch):
     monkeypatch.setattr("nar.own.clock._WAITING", 1e6)
     deadline = Deadline(0.5)

@@ -120,6 +120,7 @@ def test_every_panel_shows_something(scraped, expression):
     wait_for(lambda: scraped.values(asked) != [], limit_s=60)
 
 
+@pytest.mark.slow
 def test_what_has_not_failed_shows_as_zero(scraped):
     assert scraped.values("nar:rpc_errors:ratio_rate5m") == [0]
     assert set(scraped.values("rate(nar_store_errors_total[1m])")) == {0}

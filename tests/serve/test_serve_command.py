@@ -57,6 +57,7 @@ def name_in(atlas):
     return next(names[0] for _, names in Corpus(atlas.corpus).names())
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_is_one_error_and_nothing_of_grpc(small_atlas, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as holder:
         port = holder.getsockname()[1]

@@ -34,6 +34,7 @@ def read(tmp_path):
     return capture
 
 
+@pytest.mark.slow
 def test_it_is_built_without_weights(read):
     item = read(BERT)
     assert item.block == "attention"

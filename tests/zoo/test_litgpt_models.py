@@ -15,6 +15,7 @@ def test_a_network_has_one_name():
     assert "litgpt:falcon-7b-instruct" not in names
 
 
+@pytest.mark.slow
 def test_mixtures_of_experts_are_left_out():
     assert not [name for name in list_specs("litgpt") if "Mixtral" in name]
 

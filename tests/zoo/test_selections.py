@@ -27,6 +27,7 @@ def test_a_source_selects_all_it_has(source):
     assert list(select(source).names) == list_specs(source)
 
 
+@pytest.mark.slow
 def test_the_corpus_has_all_that_libraries_register_once():
     selection = select("corpus")
     sources = {name.partition(":")[0] for name in selection.names}

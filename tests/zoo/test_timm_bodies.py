@@ -27,6 +27,7 @@ def fingerprints(names, *, forget):
 
 
 @pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.slow
 def test_a_shared_body_gives_the_same_graphs(order):
     alone = fingerprints(HEADS, forget=True)
     assert fingerprints(HEADS[::order], forget=False) == alone

@@ -24,6 +24,7 @@ def test_every_registry_is_read(model, family, task, parameters):
     assert architecture.graph.parameters == parameters
 
 
+@pytest.mark.slow
 def test_flops_are_counted_at_the_published_size():
     """EfficientNet-B7 at 600 x 600: 37.75 G multiply-adds by torchvision's own table."""
     flops = capture_architecture("torchvision:efficientnet_b7").architecture.graph.flops

@@ -109,6 +109,7 @@ def test_inputs_of_every_kind_are_made(pair, block):
     assert architecture.block == block
 
 
+@pytest.mark.slow
 def test_a_mixture_of_experts_is_captured_whole_without_its_weights():
     graph = capture_architecture("transformers:mixtral/MixtralForCausalLM").architecture.graph
     assert graph.parameters == 46_702_792_704
