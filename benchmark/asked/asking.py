@@ -114,6 +114,7 @@ def ask(question: Question, folder: Path, *, is_asked: bool = True) -> Asked:
     beyond = round(max(0.0, seconds - true_seconds), 3)
     true_seconds = round(true_seconds, 3)
     if isinstance(came, str):
+        came = came.removeprefix(f"{alone}:{question.factory}: ")
         return Asked(question.name, "refused", came, seconds=beyond, true_seconds=true_seconds)
     is_right = came.architecture.topology == wanted.architecture.topology
     assumed = came.assumed

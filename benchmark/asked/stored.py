@@ -20,6 +20,7 @@ class Measured:
     Attributes:
         validation: Of classes of libraries that help to choose.
         test: Of classes of the other libraries, at the first look.
+        second: Of the same classes, at the second look.
         again: Of the same classes, at the last look.
         rest: Of classes of the same libraries that were not drawn at first.
         written: Of written networks.
@@ -30,6 +31,7 @@ class Measured:
 
     validation: tuple[Asked, ...] = ()
     test: tuple[Asked, ...] = ()
+    second: tuple[Asked, ...] = ()
     again: tuple[Asked, ...] = ()
     rest: tuple[Asked, ...] = ()
     written: tuple[Asked, ...] = ()
@@ -41,6 +43,7 @@ class Measured:
 _READERS: Final[dict[str, Callable[[dict[str, Any]], Asked | Answer]]] = {
     "validation": Asked.from_plain,
     "test": Asked.from_plain,
+    "second": Asked.from_plain,
     "again": Asked.from_plain,
     "rest": Asked.from_plain,
     "written": Asked.from_plain,
