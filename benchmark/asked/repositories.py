@@ -142,7 +142,8 @@ def _ask_in_box(
         assert process.stdout is not None
         process.stdin.write(json.dumps(list(asked)))
         process.stdin.close()
-        rows = [json.loads(line) for line in process.stdout]
+        # Where the repository lay says nothing to a reader.
+        rows = [json.loads(line.replace(f"{folder.parent}/", "")) for line in process.stdout]
     return [
         Answer.from_plain(
             {"repository": repository.name, "is_main": row["asked"] == repository.main, **row}
