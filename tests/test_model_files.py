@@ -118,7 +118,7 @@ def test_what_is_read_has_its_parameters_and_its_notes(held, case):
 
 
 def test_each_ending_stands_in_one_row():
-    ends = [end for kind in FILES for end in kind.ends]
+    ends = [end for kind in FILES for end in kind.ends.split()]
     assert len(ends) == len(set(ends)) > 100
     assert all(end == end.lower() for end in ends)
 

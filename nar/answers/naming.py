@@ -330,10 +330,13 @@ def known_or_captured(
         UnknownArchitectureError: There is nothing of that name; the nearest are given.
         CaptureError: The model could not be captured.
     """
+    reads = None if fresh else corpus
     try:
-        found = named(written, corpus)
+        known = _in_corpus(reads, written)
+        found = Named(written) if known else named(written, corpus)
         check_stated([found.name], asking)
-        known = None if fresh or corpus is None else _in_corpus(corpus, found.name)
+        if found.name != written:
+            known = _in_corpus(reads, found.name)
     except CorpusError:
         found, known = Named(written), None
     return (known or Asked.of(captured(found.name, asking))).noted(found)
@@ -357,7 +360,7 @@ def each_known_or_captured(
     found = [named(each, corpus) for each in written]
     check_stated([each.name for each in found], asking)
     for each in found:
-        known = _in_corpus(corpus, each.name) if corpus is not None else None
+        known = _in_corpus(corpus, each.name)
         asked = known or Asked.of(captured(each.name, stated_for(each.name, asking)))
         yield asked.noted(each)
 
@@ -378,7 +381,7 @@ def check_stated(names: Iterable[str], asking: Asking) -> None:
     Raises:
         InvalidInputError: None of the names is of a Python file.
     """
-    if asking.states_inputs and not any(map(_is_code, names)):
+    if asking.inputs and not any(map(_is_code, names)):
         raise InvalidInputError("--input", f"wanted path/to/file{PYTHON}:Model to state inputs of")
 
 
@@ -386,6 +389,8 @@ def _is_code(name: str) -> bool:
     return f"{PYTHON}:" in name
 
 
-def _in_corpus(corpus: Location, name: str) -> Asked | None:
+def _in_corpus(corpus: Location | None, name: str) -> Asked | None:
+    if corpus is None:
+        return None
     found = Corpus(corpus).graphs([name], {name.partition(":")[0]}).get(name)
     return None if found is None else Asked(found)

@@ -1,7 +1,7 @@
 """Words: the sentences of an answer. Every front end shows these, and none makes its own."""
 
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -105,9 +105,22 @@ def sentences(answer: "Answer") -> tuple[Sentence, ...]:
 
     A known design gets no weaker sentences: what it is like, and which body it has.
     """
-    has_verdict = answer.unread is None or answer.unread.has_verdict
-    said = _PARTS if has_verdict else _WITHOUT_VERDICT
-    return tuple(sentence for say in said for sentence in say(answer))
+    return tuple(_said(answer))
+
+
+def _said(answer: "Answer") -> Iterator[Sentence]:
+    if answer.assumed:
+        for text in doubts_texts(answer.assumed):
+            yield Sentence("assumed.doubts", text)
+    if answer.unread:
+        for text in unread_texts(answer.unread):
+            yield Sentence("unread", text)
+    if answer.unread is None or answer.unread.has_verdict:
+        yield from _known(answer) if answer.is_known else _new(answer)
+        yield from _like(answer)
+    if answer.assumed:
+        for text in assumed_texts(answer.assumed):
+            yield Sentence("assumed", text)
 
 
 def resemblance_text(like: "Resemblance") -> str:
@@ -263,18 +276,6 @@ def _value(given: AssumedValue) -> str:
     return f"{given.name} = {short} ({given.place})"
 
 
-def _doubts(answer: "Answer") -> Iterator[Sentence]:
-    return (Sentence("assumed.doubts", text) for text in doubts_texts(answer.assumed))
-
-
-def _assumed(answer: "Answer") -> Iterator[Sentence]:
-    return (Sentence("assumed", text) for text in assumed_texts(answer.assumed))
-
-
-def _unread(answer: "Answer") -> Iterator[Sentence]:
-    return (Sentence("unread", text) for text in unread_texts(answer.unread))
-
-
 def _known(answer: "Answer") -> Iterator[Sentence]:
     """What is the same as the query; the design of a known network is not mentioned again."""
     if answer.same_network:
@@ -291,38 +292,30 @@ def _same(part: str, text: str, hits: "Sequence[Hit]") -> Sentence:
     return Sentence(part, text.format(", ".join(names) + more), names)
 
 
-def _novelty(answer: "Answer") -> Iterator[Sentence]:
-    if answer.is_known:
-        return
+def _new(answer: "Answer") -> Iterator[Sentence]:
+    """What is said of a new design alone: of a known one, this would be weaker than its name."""
     yield Sentence("novelty", _NEW)
     if answer.novelty is not None:
         yield Sentence("novelty", _NOVELTY.format(answer.novelty))
-
-
-def _resemblance(answer: "Answer") -> Iterator[Sentence]:
     like = answer.resemblance
-    if like and not answer.is_known:
+    if like:
         names = () if like.word == "unlike" else (like.name,)
         yield Sentence("resemblance", resemblance_text(like), names)
-
-
-def _bodies(answer: "Answer") -> Iterator[Sentence]:
-    if answer.bodies and not answer.is_known:
+    if answer.bodies:
         body, *others = answer.bodies
         more = f" {len(others)} more of the hits have it." if others else ""
         yield Sentence("bodies", body_text(body) + more, (body.name,))
 
 
-def _family(answer: "Answer") -> Iterator[Sentence]:
-    if answer.family is None:
-        return
-    subject = "Family" if answer.trunk is None else "Family, by what it is for"
-    yield Sentence("family", _votes(subject, answer.family))
-
-
-def _trunk(answer: "Answer") -> Iterator[Sentence]:
-    if answer.trunk is not None:
+def _like(answer: "Answer") -> Iterator[Sentence]:
+    """The families of any design, and what contains it."""
+    if answer.family:
+        subject = "Family" if answer.trunk is None else "Family, by what it is for"
+        yield Sentence("family", _votes(subject, answer.family))
+    if answer.trunk:
         yield Sentence("trunk", _votes("Family of its trunk", answer.trunk))
+    if answer.part_of:
+        yield Sentence("part_of", _contained(*answer.part_of), (answer.part_of[0].name,))
 
 
 def _votes(subject: str, verdict: "FamilyVerdict") -> str:
@@ -340,11 +333,6 @@ def _votes(subject: str, verdict: "FamilyVerdict") -> str:
     return f"{subject}: none stands out among the first {verdict.of} hits ({votes})."
 
 
-def _part_of(answer: "Answer") -> Iterator[Sentence]:
-    if answer.part_of:
-        yield Sentence("part_of", _contained(*answer.part_of), (answer.part_of[0].name,))
-
-
 def _contained(whole: "Whole", *others: "Whole") -> str:
     """Such as "This is 97% contained in timm:bit: the end of it, 54% of its operators."."""
     part = whole.part
@@ -353,12 +341,3 @@ def _contained(whole: "Whole", *others: "Whole") -> str:
         f"This is {100 * part.share:.0f}% contained in {whole.name}: {part.where} of it, "
         f"{100 * part.of_whole:.0f}% of its operators.{more}"
     )
-
-
-# In the order in which they are read.
-_PARTS: Final[tuple["Callable[[Answer], Iterable[Sentence]]", ...]] = (
-    _doubts, _unread, _known, _novelty, _resemblance, _bodies, _family, _trunk, _part_of, _assumed,
-)  # fmt: skip
-_WITHOUT_VERDICT: Final[tuple["Callable[[Answer], Iterable[Sentence]]", ...]] = (
-    _doubts, _unread, _assumed,
-)  # fmt: skip

@@ -1,14 +1,16 @@
-"""The options by which commands are told of a user's own model: ``--input``, ``--allow``."""
+"""Options that together make one argument of a command: those about a user's own model, and how.
 
-from collections.abc import Callable, Collection, Sequence
+Commands are told of such a model by ``--input`` and ``--allow``.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial, wraps
-from inspect import Parameter
+from inspect import Parameter, Signature, signature
 from typing import Annotated, Any, Final
 
 import typer
 
 from nar.base.asking import Allowance, Asking
-from nar.base.option_groups import signature_with
 
 _ARGUMENT: Final = "asking"
 
@@ -55,8 +57,10 @@ def own_models(
 
     @wraps(command)
     def run(**given: Any) -> None:  # noqa: ANN401 -- what any command is given
-        stated = {name: given.pop(name) for name in options}
-        command(**given, **{_ARGUMENT: _asking(**stated)})
+        shape = given.pop("input_shape", None)
+        inputs = (*([shape] if shape else ()), *(given.pop("inputs", None) or ()))
+        allowed = frozenset(given.pop("allow", None) or ())
+        command(**given, **{_ARGUMENT: Asking(inputs, allowed)})
 
     parameters = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
@@ -66,10 +70,27 @@ def own_models(
     return run
 
 
-def _asking(
-    inputs: Sequence[str] | None = None,
-    input_shape: str | None = None,
-    allow: Sequence[Allowance] | None = None,
-) -> Asking:
-    shapes = [input_shape] if input_shape else []
-    return Asking((*shapes, *(inputs or ())), frozenset(allow or ()))
+def signature_with(
+    command: Callable[..., None], options: Mapping[str, Sequence[Parameter]]
+) -> Signature:
+    """The signature of a command with options in the place of some of its parameters.
+
+    Args:
+        command: The function behind the command.
+        options: By the name of the parameter in whose place they stand.
+
+    Example:
+        >>> def command(name: str, asking: object) -> None: ...
+        >>> option = Parameter("input", Parameter.KEYWORD_ONLY, annotation=str)
+        >>> list(signature_with(command, {"asking": [option]}).parameters)
+        ['name', 'input']
+    """
+    own = signature(command)
+    parameters = [
+        each
+        for parameter in own.parameters.values()
+        for each in options.get(parameter.name, [parameter])
+    ]
+    return own.replace(
+        parameters=[each.replace(kind=Parameter.KEYWORD_ONLY) for each in parameters]
+    )

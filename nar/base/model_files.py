@@ -16,6 +16,7 @@ PYTHON: Final = ".py"
 # What NAR does with a file: captures the graph in it, captures what it configures, recognises the
 # architecture by the shapes of the weights, asks about the code; or says what the file is.
 Reading = Literal["graph", "configuration", "weights", "code", "none"]
+MADE_FROM: Final = "name the model that it was made from"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,67 +25,57 @@ class FileKind:
 
     Attributes:
         what: What it is, with its article: ``a TensorFlow Lite model``.
-        ends: How names of such files end, in small letters.
-        reading: What NAR does with it.
+        ends: How names of such files end, in small letters, with a space between two ends.
         way_out: What to do where NAR does not read it, as a clause; ``{path}`` is the file.
+        reading: What NAR does with it.
     """
 
     what: str
-    ends: tuple[str, ...] = ()
+    ends: str = ""
+    way_out: str = MADE_FROM
     reading: Reading = "none"
-    way_out: str = ""
 
 
-MADE_FROM: Final = "name the model that it was made from"
 LOAD: Final = "name the class that made it, path/to/file.py:Model"
 _NO_NET: Final = "NAR looks for neural networks"
 
 
-def convert(command: str) -> str:
-    """The clause for a command that makes a file that is read; ``{path}`` is the file."""
-    return f"`{command}` makes one that is read"
+# How a clause ends that begins with a command.
+MAKES_ONE: Final = " makes one that is read"
 
-
-def _kind(what: str, ends: str, way_out: str = MADE_FROM, reading: Reading = "none") -> FileKind:
-    return FileKind(what, tuple(ends.split()), reading, way_out)
-
-
-_TORCHSCRIPT: Final = _kind(
+_TORCHSCRIPT: Final = FileKind(
     "a TorchScript program",
     ".torchscript .jit .ptl .torchmodel",
-    convert(
-        "python -c \"import torch; torch.onnx.export(torch.jit.load('{path}'), "
-        "torch.zeros(1, 3, 224, 224), 'model.onnx', dynamo=False)\""
-    ),
+    "`python -c \"import torch; torch.onnx.export(torch.jit.load('{path}'), "
+    "torch.zeros(1, 3, 224, 224), 'model.onnx', dynamo=False)\"`" + MAKES_ONE,
 )
-CHECKPOINT: Final = _kind(
+CHECKPOINT: Final = FileKind(
     "a checkpoint of PyTorch",
     ".pt .pth .bin .ckpt .pyt .pyth .pytorch .chkpt .tckpt .ptmf .ot .pth.tar .pt.tar .ckpt.tar",
     LOAD,
     "weights",
 )
-SAFETENSORS: Final = _kind("a file of weights (safetensors)", ".safetensors", LOAD, "weights")
-GGUF: Final = _kind("a GGUF file", ".gguf", reading="configuration")
-_KERAS: Final = _kind(
+SAFETENSORS: Final = FileKind("a file of weights (safetensors)", ".safetensors", LOAD, "weights")
+GGUF: Final = FileKind("a GGUF file", ".gguf", reading="configuration")
+_KERAS: Final = FileKind(
     "a Keras model",
     ".keras",
-    convert(
-        "python -c \"import keras; keras.saving.load_model('{path}').export('model.onnx', 'onnx')\""
-    ),
+    "`python -c \"import keras; keras.saving.load_model('{path}').export('model.onnx', 'onnx')\"`"
+    + MAKES_ONE,
 )
-_HDF5: Final = _kind(
+_HDF5: Final = FileKind(
     "an HDF5 file, as Keras saves models and weights",
     ".h5 .hdf5 .hd5",
     "where it holds a whole model, " + _KERAS.way_out,
 )
-_TFLITE: Final = _kind(
+_TFLITE: Final = FileKind(
     "a TensorFlow Lite model",
     ".tflite .tfl .lite",
-    convert("python -m tf2onnx.convert --tflite {path} --output model.onnx"),
+    "`python -m tf2onnx.convert --tflite {path} --output model.onnx`" + MAKES_ONE,
 )
-EXPORTED: Final = _kind("an exported program", ".pt2 .pt2.zip", reading="graph")
-ONNX: Final = _kind("an ONNX model", ".onnx .onn", reading="graph")
-_PICKLE: Final = _kind(
+EXPORTED: Final = FileKind("an exported program", ".pt2 .pt2.zip", reading="graph")
+ONNX: Final = FileKind("an ONNX model", ".onnx .onn", reading="graph")
+_PICKLE: Final = FileKind(
     "a pickle",
     ".pkl .pickle .joblib .dill",
     f"reading it would run code, so {LOAD}",
@@ -96,7 +87,7 @@ _HTML: Final = FileKind(
     "a page of HTML in place of a model", way_out="its download failed: fetch the file again"
 )
 _EMPTY: Final = FileKind("an empty file", way_out="fetch it again")
-_TORCHSERVE: Final = _kind(
+_TORCHSERVE: Final = FileKind(
     "an archive of TorchServe", ".mar", "`unzip {path}` gives the model file in it: name that"
 )
 _UNSAFE: Final = FileKind(
@@ -108,91 +99,93 @@ _UNSAFE: Final = FileKind(
 FILES: Final = (
     ONNX, EXPORTED, SAFETENSORS, CHECKPOINT, GGUF, _TORCHSCRIPT, _TFLITE, _KERAS, _HDF5,
     _PICKLE, _TORCHSERVE,
-    _kind("a configuration", ".json", reading="configuration"),
-    _kind("a configuration of ultralytics", ".yaml .yml", convert(
-        "yolo export model={path} format=onnx"
-    )),
-    _kind("a Python file", PYTHON, reading="code"),
-    _kind("a model of onnxruntime's own format", ".ort", "name the .onnx that it was made from"),
-    _kind("an ONNX model as text", ".onnxtxt .textproto", convert(
-        "python -c \"import onnx; onnx.save(onnx.load('{path}', format='textproto'), "
-        "'model.onnx')\""
-    )),
-    _kind("a program of ExecuTorch", ".pte", "name the .pt2 that it was lowered from"),
-    _kind("a TensorFlow graph", ".pb .pbtxt .graphdef .meta", convert(
-        "python -m tf2onnx.convert --graphdef {path} --output model.onnx --inputs NAME:0 "
-        "--outputs NAME:0"
-    )),
-    _kind("a checkpoint of TensorFlow", ".index .data-00000-of-00001", convert(
-        "python -m tf2onnx.convert --checkpoint model.meta --output model.onnx --inputs NAME:0 "
-        "--outputs NAME:0"
-    )),
-    _kind("a Core ML model", ".mlmodel", convert(
-        "python -c \"import coremltools, onnxmltools; onnxmltools.utils.save_model("
-        "onnxmltools.convert_coreml(coremltools.utils.load_spec('{path}')), 'model.onnx')\""
-    )),
-    _kind("a Core ML program", ".mlpackage .mlmodelc .mil"),
-    _kind("an OpenVINO model", ".xml"),
-    _kind("a TensorRT engine", ".engine .plan .trt .trtmodel", "name the .onnx that it was built "
-        "from"),
-    _kind("a PaddlePaddle model", ".pdmodel", convert(
-        "paddle2onnx --model_dir . --model_filename {path} --params_filename inference.pdiparams "
-        "--save_file model.onnx"
-    )),
-    _kind("a file of weights of PaddlePaddle", ".pdparams .pdiparams .pdopt", "name the .pdmodel "
-        "beside it"),
-    _kind("a Paddle Lite model", ".nb"),
-    _kind("an ncnn model", ".param .ncnn"),
-    _kind("a Caffe model", ".prototxt .caffemodel", convert(
-        "python -m caffe2onnx.convert --prototxt deploy.prototxt --caffemodel {path} "
-        "--onnx model.onnx"
-    )),
-    _kind("a configuration of Darknet", ".cfg", convert(
-        "python demo_darknet2onnx.py {path} model.weights image.jpg 1"
-    ) + " (of the repository pytorch-YOLOv4)"),
-    _kind("a file of weights of Darknet", ".weights", "name the .cfg beside it"),
-    _kind("a module of MLIR or StableHLO", ".mlir .stablehlo .mlirbc"),
-    _kind("a file of weights of Flax", ".msgpack", "name the config.json beside it"),
-    _kind("an archive of NeMo", ".nemo", "`tar xf {path}` gives its weights and configuration"),
-    _kind("a file of arrays of NumPy", ".npz .npy", LOAD),
-    _kind("an MNN model", ".mnn", "name the .onnx that it was converted from"),
-    _kind("an RKNN model", ".rknn", "name the .onnx that it was converted from"),
-    _kind("a TNN model", ".tnnproto .tnnmodel", "name the .onnx that it was converted from"),
-    _kind("a model of Qualcomm's SNPE", ".dlc", "name the .onnx that it was converted from"),
-    _kind("a Circle model", ".circle", "name the .tflite that it was converted from"),
-    _kind("a MindSpore model", ".mindir .ms", convert(
-        "python -c \"import mindspore; mindspore.export(mindspore.load('{path}'), INPUT, "
-        "file_name='model', file_format='ONNX')\""
-    )),
-    _kind("a file of weights of MXNet", ".params", "name the -symbol.json beside it"),
-    _kind("a MegEngine model", ".mge .tm"),
-    _kind("a Torch7 model", ".t7 .net"),
-    _kind("a CNTK model", ".cntk .dnn", convert(
-        "python -c \"import cntk; cntk.Function.load('{path}').save('model.onnx', "
-        "format=cntk.ModelFormat.ONNX)\""
-    )),
-    _kind("a Barracuda model", ".nn", "name the .onnx that it was converted from"),
-    _kind("a UFF model", ".uff", "name the .pb that it was converted from"),
-    _kind("an Arm NN model", ".armnn"),
-    _kind("an NNEF model", ".nnef"),
-    _kind("an NNabla model", ".nnp .nntxt", convert("nnabla_cli convert {path} model.onnx")),
-    _kind("a Tengine model", ".tmfile"),
-    _kind("a model of Hailo", ".hef .har .hn"),
-    _kind("a model of Ascend", ".om .air"),
-    _kind("a model of Cambricon", ".cambricon"),
-    _kind("a model of Kendryte", ".kmodel"),
-    _kind("a model of Vitis AI", ".xmodel"),
-    _kind("a model of ESP-DL", ".espdl", "name the .onnx that it was converted from"),
-    _kind("a Flux model", ".bson"),
-    _kind("a BigDL model", ".bigdl"),
-    _kind("a KANN model", ".kann .kan"),
-    _kind("a MediaPipe bundle", ".task", "`unzip {path}` gives the .tflite files in it"),
-    _kind("a Modular graph", ".maxviz"),
-    _kind("a tokenizer, or a model of some other program", ".model", MADE_FROM),
-    _kind("a model of trees (CatBoost)", ".cbm", _NO_NET),
-    _kind("a model of trees (XGBoost)", ".ubj .xgb", _NO_NET),
-    _kind("a model as PMML", ".pmml", _NO_NET),
-    _kind("an archive", ".zip .tar .tgz .tar.gz .7z", "unpack it, and name a file of it or the "
+    FileKind("a configuration", ".json", reading="configuration"),
+    FileKind("a configuration of ultralytics", ".yaml .yml",
+        "`yolo export model={path} format=onnx`" + MAKES_ONE
+    ),
+    FileKind("a Python file", PYTHON, reading="code"),
+    FileKind("a model of onnxruntime's own format", ".ort", "name the .onnx that it was made from"),
+    FileKind("an ONNX model as text", ".onnxtxt .textproto",
+        "`python -c \"import onnx; onnx.save(onnx.load('{path}', format='textproto'), "
+        "'model.onnx')\"`" + MAKES_ONE
+    ),
+    FileKind("a program of ExecuTorch", ".pte", "name the .pt2 that it was lowered from"),
+    FileKind("a TensorFlow graph", ".pb .pbtxt .graphdef .meta",
+        "`python -m tf2onnx.convert --graphdef {path} --output model.onnx --inputs NAME:0 "
+        "--outputs NAME:0`" + MAKES_ONE
+    ),
+    FileKind("a checkpoint of TensorFlow", ".index .data-00000-of-00001",
+        "`python -m tf2onnx.convert --checkpoint model.meta --output model.onnx --inputs NAME:0 "
+        "--outputs NAME:0`" + MAKES_ONE
+    ),
+    FileKind("a Core ML model", ".mlmodel",
+        "`python -c \"import coremltools, onnxmltools; onnxmltools.utils.save_model("
+        "onnxmltools.convert_coreml(coremltools.utils.load_spec('{path}')), 'model.onnx')\"`"
+        + MAKES_ONE
+    ),
+    FileKind("a Core ML program", ".mlpackage .mlmodelc .mil"),
+    FileKind("an OpenVINO model", ".xml"),
+    FileKind("a TensorRT engine", ".engine .plan .trt .trtmodel",
+        "name the .onnx that it was built from"),
+    FileKind("a PaddlePaddle model", ".pdmodel",
+        "`paddle2onnx --model_dir . --model_filename {path} --params_filename inference.pdiparams "
+        "--save_file model.onnx`" + MAKES_ONE
+    ),
+    FileKind("a file of weights of PaddlePaddle", ".pdparams .pdiparams .pdopt",
+        "name the .pdmodel beside it"),
+    FileKind("a Paddle Lite model", ".nb"),
+    FileKind("an ncnn model", ".param .ncnn"),
+    FileKind("a Caffe model", ".prototxt .caffemodel",
+        "`python -m caffe2onnx.convert --prototxt deploy.prototxt --caffemodel {path} "
+        "--onnx model.onnx`" + MAKES_ONE
+    ),
+    FileKind("a configuration of Darknet", ".cfg",
+        "`python demo_darknet2onnx.py {path} model.weights image.jpg 1`" + MAKES_ONE
+     + " (of the repository pytorch-YOLOv4)"),
+    FileKind("a file of weights of Darknet", ".weights", "name the .cfg beside it"),
+    FileKind("a module of MLIR or StableHLO", ".mlir .stablehlo .mlirbc"),
+    FileKind("a file of weights of Flax", ".msgpack", "name the config.json beside it"),
+    FileKind("an archive of NeMo", ".nemo", "`tar xf {path}` gives its weights and configuration"),
+    FileKind("a file of arrays of NumPy", ".npz .npy", LOAD),
+    FileKind("an MNN model", ".mnn", "name the .onnx that it was converted from"),
+    FileKind("an RKNN model", ".rknn", "name the .onnx that it was converted from"),
+    FileKind("a TNN model", ".tnnproto .tnnmodel", "name the .onnx that it was converted from"),
+    FileKind("a model of Qualcomm's SNPE", ".dlc", "name the .onnx that it was converted from"),
+    FileKind("a Circle model", ".circle", "name the .tflite that it was converted from"),
+    FileKind("a MindSpore model", ".mindir .ms",
+        "`python -c \"import mindspore; mindspore.export(mindspore.load('{path}'), INPUT, "
+        "file_name='model', file_format='ONNX')\"`" + MAKES_ONE
+    ),
+    FileKind("a file of weights of MXNet", ".params", "name the -symbol.json beside it"),
+    FileKind("a MegEngine model", ".mge .tm"),
+    FileKind("a Torch7 model", ".t7 .net"),
+    FileKind("a CNTK model", ".cntk .dnn",
+        "`python -c \"import cntk; cntk.Function.load('{path}').save('model.onnx', "
+        "format=cntk.ModelFormat.ONNX)\"`" + MAKES_ONE
+    ),
+    FileKind("a Barracuda model", ".nn", "name the .onnx that it was converted from"),
+    FileKind("a UFF model", ".uff", "name the .pb that it was converted from"),
+    FileKind("an Arm NN model", ".armnn"),
+    FileKind("an NNEF model", ".nnef"),
+    FileKind("an NNabla model", ".nnp .nntxt",
+        "`nnabla_cli convert {path} model.onnx`" + MAKES_ONE),
+    FileKind("a Tengine model", ".tmfile"),
+    FileKind("a model of Hailo", ".hef .har .hn"),
+    FileKind("a model of Ascend", ".om .air"),
+    FileKind("a model of Cambricon", ".cambricon"),
+    FileKind("a model of Kendryte", ".kmodel"),
+    FileKind("a model of Vitis AI", ".xmodel"),
+    FileKind("a model of ESP-DL", ".espdl", "name the .onnx that it was converted from"),
+    FileKind("a Flux model", ".bson"),
+    FileKind("a BigDL model", ".bigdl"),
+    FileKind("a KANN model", ".kann .kan"),
+    FileKind("a MediaPipe bundle", ".task", "`unzip {path}` gives the .tflite files in it"),
+    FileKind("a Modular graph", ".maxviz"),
+    FileKind("a tokenizer, or a model of some other program", ".model", MADE_FROM),
+    FileKind("a model of trees (CatBoost)", ".cbm", _NO_NET),
+    FileKind("a model of trees (XGBoost)", ".ubj .xgb", _NO_NET),
+    FileKind("a model as PMML", ".pmml", _NO_NET),
+    FileKind("an archive", ".zip .tar .tgz .tar.gz .7z", "unpack it, and name a file of it or the "
         "folder"),
 )  # fmt: skip
 
@@ -203,7 +196,7 @@ WANTED: Final = (
     f"path/to/file{PYTHON}:Model, or a file that ends in .onnx, .pt2, .gguf or .safetensors, or is "
     f"a {CONFIG_FILE}"
 )
-_BY_END: Final = {end: kind for kind in FILES for end in kind.ends}
+_BY_END: Final = {end: kind for kind in FILES for end in kind.ends.split()}
 # Where first bytes begin, the bytes, and what the file is then, whatever its name.
 _BY_BYTES: Final = (
     (0, b"version https://git-lfs", _LFS),

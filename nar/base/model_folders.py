@@ -14,10 +14,10 @@ from nar.base.model_files import (
     CONFIG_FILE,
     LOAD,
     MADE_FROM,
+    MAKES_ONE,
     PYTHON,
     WANTED,
     Reading,
-    convert,
     kind_of_file,
     told,
 )
@@ -58,28 +58,29 @@ JSON_KINDS: Final = (
     JsonKind("peft", "an adapter of PEFT", ("peft_type",)),
     JsonKind("modules", "a model of sentence-transformers", ("idx", "path", "type")),
     JsonKind("shards", "a list of the shards of a checkpoint", ("weight_map",), "weights"),
-    JsonKind("", "layers of TensorFlow.js", ("modelTopology.model_config",), "none", convert(
-        "tensorflowjs_converter --input_format tfjs_layers_model --output_format keras {path} "
-        "model.h5; python -m tf2onnx.convert --keras model.h5 --output model.onnx"
-    )),
-    JsonKind("", "a graph of TensorFlow.js", ("modelTopology",), "none", convert(
-        "python -m tf2onnx.convert --tfjs {path} --output model.onnx"
-    )),
-    JsonKind("", "a PaddlePaddle program", ("base_code",), "none", convert(
-        "paddle2onnx --model_dir . --model_filename {path} --params_filename "
-        "inference.pdiparams --save_file model.onnx"
-    )),
+    JsonKind("", "layers of TensorFlow.js", ("modelTopology.model_config",), "none",
+        "`tensorflowjs_converter --input_format tfjs_layers_model --output_format keras {path} "
+        "model.h5; python -m tf2onnx.convert --keras model.h5 --output model.onnx`" + MAKES_ONE
+    ),
+    JsonKind("", "a graph of TensorFlow.js", ("modelTopology",), "none",
+        "`python -m tf2onnx.convert --tfjs {path} --output model.onnx`" + MAKES_ONE
+    ),
+    JsonKind("", "a PaddlePaddle program", ("base_code",), "none",
+        "`paddle2onnx --model_dir . --model_filename {path} --params_filename "
+        "inference.pdiparams --save_file model.onnx`" + MAKES_ONE
+    ),
     JsonKind("", "a configuration of Keras", ("class_name", "config"), "none", "name nothing of it "
         "alone: `python -c \"import keras; keras.saving.load_model('model.keras').export("
         "'model.onnx', 'onnx')\"` makes one that is read of the whole model"),
-    JsonKind("", "a graph of MXNet", ("nodes", "arg_nodes", "heads"), "none", convert(
-        "python -c \"import mxnet; mxnet.onnx.export_model('{path}', 'model.params')\""
-    )),
+    JsonKind("", "a graph of MXNet", ("nodes", "arg_nodes", "heads"), "none",
+        "`python -c \"import mxnet; mxnet.onnx.export_model('{path}', 'model.params')\"`"
+        + MAKES_ONE
+    ),
     JsonKind("", "the sizes of a Llama as Meta publishes it", ("dim", "n_layers", "n_heads"),
-        "none", convert(
-            "python -m transformers.models.llama.convert_llama_weights_to_hf --input_dir . "
-            "--output_dir OUT"
-        )),
+        "none",
+            "`python -m transformers.models.llama.convert_llama_weights_to_hf --input_dir . "
+            "--output_dir OUT`" + MAKES_ONE
+    ),
     JsonKind("", "a tokenizer", ("version",), "none", "name the config.json of its model"),
     JsonKind("", "a configuration without a model_type", ("architectures",), "none",
         "add its model_type, or name the class: path/to/file.py:Model"),
@@ -149,9 +150,9 @@ _FOLDERS: Final = (
     FolderKind(CONFIG_FILE),
     FolderKind("*.safetensors.index.json"),
     FolderKind("*.bin.index.json"),
-    FolderKind("saved_model.pb", "a saved model of TensorFlow", convert(
-        "python -m tf2onnx.convert --saved-model {path} --output model.onnx"
-    )),
+    FolderKind("saved_model.pb", "a saved model of TensorFlow",
+        "`python -m tf2onnx.convert --saved-model {path} --output model.onnx`" + MAKES_ONE
+    ),
     FolderKind("Manifest.json", "a Core ML package", MADE_FROM),
     FolderKind("MLmodel", "a model of MLflow", f"its data is a pickle, so {LOAD}"),
 )  # fmt: skip

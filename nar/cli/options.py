@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from nar.base.asking_options import signature_with
 from nar.base.errors import InvalidInputError
-from nar.base.option_groups import signature_with
 from nar.index.filters import Condition, Filter, Range, conditions_of
 
 if TYPE_CHECKING:
