@@ -7,18 +7,31 @@ An item that raises becomes a `Failed` outcome. An item that takes its worker do
 limit of time or memory, is first tried again in a fresh process: the worker may have been at fault.
 """
 
+import heapq
+import itertools
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeVar, cast
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, Final, Generic, Literal, TypeVar, cast
 
 import ray
 from ray.actor import ActorHandle
-from ray.exceptions import OutOfMemoryError, RayActorError, RayError, RayTaskError
+from ray.exceptions import OutOfMemoryError, RayError, RayTaskError
 
 from cluster.config import PoolConfig
-from cluster.resources import Reservation, WorkerStartError, check_room, resource_table
+from cluster.resources import (
+    Reservation,
+    WorkerStartError,
+    check_room,
+    holders,
+    node_of,
+    resource_table,
+    without_place,
+)
+from nar.base.console import stderr
 from nar.base.errors import NarError
 
 ValueT = TypeVar("ValueT")
@@ -69,35 +82,98 @@ class Failed:
 
 
 class Backlog:
-    """Items that wait, by group."""
+    """Items that wait, by group, and the groups that workers have claimed.
 
-    def __init__(self, items: Sequence[Item]) -> None:
+    A step takes the same time for ten groups as for fifty thousand. A group that is empty is
+    forgotten, and the free groups, those that no worker has claimed, lie in a heap. An entry of the
+    heap that is no longer right is passed over: each change of a free group puts in another.
+
+    Args:
+        items: The items.
+        is_streamed: Read them group by group, as workers need them, instead of all at once. The
+            items of a group have to stand together then.
+    """
+
+    def __init__(self, items: Iterable[Item], *, is_streamed: bool = False) -> None:
+        self._later = groupby(items, key=attrgetter("group"))
         self._groups: dict[str, deque[Item]] = {}
-        for item in items:
-            self._groups.setdefault(item.group, deque()).append(item)
+        self._claims: Counter[str] = Counter()
+        self._free: list[tuple[int, int, str]] = []
+        self._numbers = itertools.count()
+        self._waiting = 0
+        while not is_streamed and self._reads_group():
+            pass
 
-    def __len__(self) -> int:
-        """Number of items that wait."""
-        return sum(map(len, self._groups.values()))
+    def __bool__(self) -> bool:
+        """Whether an item waits."""
+        return self.count(1) > 0
 
-    def take(self, group: str, others: Collection[str] = ()) -> Item:
-        """The next item of a group; if the group is empty, of the longest other group.
+    def count(self, wanted: int) -> int:
+        """How many items wait; if they are streamed, no more are read than are wanted."""
+        while self._waiting < wanted and self._reads_group():
+            pass
+        return self._waiting
+
+    def take(self, group: str) -> Item:
+        """The next item of a group; if the group is empty, of the longest free group.
+
+        The worker claims the group that it gets, and gives up its own. Where no group is free, it
+        shares the longest group of other workers.
 
         Args:
             group: The group of the worker.
-            others: Groups of other workers, which are left to them while any other group has items.
         """
-        waiting = self._groups.get(group) or self._longest(others) or self._longest(())
-        return waiting.popleft()
-
-    def _longest(self, others: Collection[str]) -> deque[Item]:
-        free = (waiting for group, waiting in self._groups.items() if group not in others)
-        return max(free, key=len, default=deque())
+        if group not in self._groups:
+            self._give_up(group)
+            free = self._longest_free()
+            group = max(self._groups, key=self._length) if free is None else free
+            self._claims[group] += 1
+        waiting = self._groups[group]
+        item = waiting.popleft()
+        self._waiting -= 1
+        if not waiting:
+            del self._groups[group]
+        return item
 
     def put_back(self, items: Sequence[Item]) -> None:
         """Return items, to be taken next in their order."""
         for item in reversed(items):
-            self._groups[item.group].appendleft(item)
+            self._groups.setdefault(item.group, deque()).appendleft(item)
+            self._offer(item.group)
+        self._waiting += len(items)
+
+    def _reads_group(self) -> bool:
+        """Read the next items of one group; whether there were any."""
+        for group, items in self._later:
+            waiting = self._groups.setdefault(group, deque())
+            before = len(waiting)
+            waiting.extend(items)
+            self._waiting += len(waiting) - before
+            self._offer(group)
+            return True
+        return False
+
+    def _length(self, group: str) -> int:
+        return len(self._groups.get(group, ()))
+
+    def _offer(self, group: str) -> None:
+        """Put a group among the free groups, by its present length, unless a worker has it."""
+        if not self._claims[group]:
+            heapq.heappush(self._free, (-self._length(group), next(self._numbers), group))
+
+    def _give_up(self, group: str) -> None:
+        self._claims[group] -= 1
+        if self._claims[group] <= 0:
+            del self._claims[group]
+
+    def _longest_free(self) -> str | None:
+        while True:
+            while self._free:
+                length, _, group = heapq.heappop(self._free)
+                if length == -self._length(group) and not self._claims[group]:
+                    return group
+            if not self._reads_group():
+                return None
 
 
 Loss = Literal["died", "timeout", "memory"]
@@ -128,7 +204,18 @@ class WorkerLostError(NarError):
 # Chosen: a worker imports torch and its libraries in half a minute, and a growing cluster takes
 # minutes to add a node.
 START_LIMIT_S = 300.0
+# Chosen: how often a pool looks at all its workers and at the nodes. A node that joins is used
+# within the start of a process after it, and a look at 256 workers takes 0.1 ms.
+LOOK_S: Final = 5.0
+# Chosen: when and how often a job says that it waits for a place: at the second look, and then
+# seldom, as it may wait for hours.
+SAID_AFTER_S: Final = 4.0
+SAID_EVERY_S: Final = 60.0
 Outcomes = Iterator[Done[ValueT] | Failed]
+# Starts one actor, on none of the nodes whose ids are given.
+Start = Callable[[Collection[str]], ActorHandle[Any]]
+# How many workers a pool may have now, without the nodes whose ids are given.
+Size = Callable[[Collection[str]], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,17 +223,18 @@ class WorkerKind(Generic[ValueT]):
     """How to start a worker, how to ask it for an item, and when it has done enough.
 
     Attributes:
-        start: Starts one actor.
+        start: Starts one actor, on none of some nodes; raises `WorkerStartError` where there is no
+            other node.
         ask: Submits the item of a key to an actor.
         is_spent: Whether the worker that returned this value should be replaced.
     """
 
-    start: Callable[[], ActorHandle[Any]]
+    start: Start
     ask: Callable[[ActorHandle[Any], str], "ray.ObjectRef[ValueT]"]
     is_spent: Callable[[ValueT], bool] = lambda _: False
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Worker(Generic[ValueT]):
     """An actor with its calls in order; the first call runs, since ``since`` or later.
 
@@ -162,60 +250,85 @@ class _Worker(Generic[ValueT]):
     since: float = field(default_factory=time.monotonic)
     settled: int = 0
     is_spent: bool = False
+    is_gone: bool = False
 
-    def awaited(self) -> "ray.ObjectRef[Any]":
-        return self.calls[0][0] if self.ready is None else self.ready
+    def awaited(self) -> "ray.ObjectRef[Any] | None":
+        """What ends next; None of an idle worker."""
+        if self.ready is not None:
+            return self.ready
+        return self.calls[0][0] if self.calls else None
+
+    @property
+    def has_items(self) -> bool:
+        return bool(self.first or self.calls)
 
     @property
     def is_idle(self) -> bool:
-        return self.ready is None and not self.items()
+        return self.ready is None and not self.has_items
 
     def items(self) -> list[Item]:
         return [*self.first, *(item for _, item in self.calls)]
 
 
-def starter(worker: type, share: Reservation, *arguments: object) -> Callable[[], ActorHandle[Any]]:
+def starter(worker: type, share: Reservation, *arguments: object) -> Start:
     """How to start one actor of a class, with its share of the cluster and its arguments.
 
     Raises:
         NoRoomError: No node can hold one.
     """
     check_room(share)
-    actor: Any = ray.remote(worker).options(**share.options())
-    return lambda: cast("ActorHandle[Any]", actor.remote(*arguments))
+    remote: Any = ray.remote(worker)
+
+    def start(avoided: Collection[str]) -> ActorHandle[Any]:
+        if avoided:
+            check_room(share, avoided=avoided)
+        options = share.options(avoided)
+        return cast("ActorHandle[Any]", remote.options(**options).remote(*arguments))
+
+    return start
 
 
 class ActorPool(Generic[ValueT]):
     """Equal actors that share a list of items.
 
+    What the pool does for an item takes the same time for any number of workers and groups, but for
+    the list of calls that it hands to Ray: only the worker whose call has ended is looked at.
+
     Args:
         kind: How to start and ask a worker.
-        size: Number of actors.
+        size: Number of actors; or how many there may be now, which is asked again and again.
         config: Bounds: calls in flight, tries, time, items of one process.
     """
 
-    def __init__(self, kind: WorkerKind[ValueT], size: int, config: PoolConfig) -> None:
+    def __init__(self, kind: WorkerKind[ValueT], size: int | Size, config: PoolConfig) -> None:
         self._kind = kind
-        self._size = size
+        self._size: Size = size if callable(size) else lambda _: size
         self._config = config
         self._workers: list[_Worker[ValueT]] = []
+        self._awaited: dict[ray.ObjectRef[Any], _Worker[ValueT]] = {}
+        self._to_fill: list[_Worker[ValueT]] = []
+        self._look_at = 0.0
         self._tries: Counter[str] = Counter()
         self._seconds: dict[str, float] = {}
-        self._starts_failed = 0
-        self._any_started = False
+        self._bad_starts = _BadStarts(config.max_attempts)
+        self._patience = _Patience()
 
-    def run(self, items: Sequence[Item]) -> Outcomes[ValueT]:
+    def run(self, items: Iterable[Item], *, is_streamed: bool = False) -> Outcomes[ValueT]:
         """Yield every item's outcome exactly once, in order of completion.
+
+        Args:
+            items: The items.
+            is_streamed: Read them as workers need them; those of a group stand together.
 
         Raises:
             WorkerStartError: No worker starts.
         """
-        backlog = Backlog(items)
-        self._workers = [self._start("") for _ in range(min(self._size, len(items)))]
+        backlog = Backlog(items, is_streamed=is_streamed)
         try:
-            while backlog or any(worker.items() for worker in self._workers):
-                for worker in list(self._workers):
-                    self._fill(worker, backlog)
+            self._hire(backlog)
+            while backlog or any(worker.has_items for worker in self._workers):
+                while self._to_fill:
+                    self._fill(self._to_fill.pop(), backlog)
                 if not backlog:
                     self._make_room()
                 yield from self._collect(backlog)
@@ -223,24 +336,48 @@ class ActorPool(Generic[ValueT]):
             for worker in self._workers:
                 ray.kill(worker.handle)
 
+    def _hire(self, backlog: Backlog) -> None:
+        """Start as many workers as there may be, and as there are items for."""
+        more = self._size(self._bad_starts.nodes) - len(self._workers)
+        for _ in range(min(more, backlog.count(more)) if more > 0 else 0):
+            self._workers.append(self._start(""))
+
     def _start(self, group: str, first: Sequence[Item] = ()) -> _Worker[ValueT]:
-        handle = self._kind.start()
-        return _Worker(handle, handle.__ray_ready__.remote(), group, list(first))
+        try:
+            handle = self._kind.start(self._bad_starts.nodes)
+        except WorkerStartError as error:
+            raise self._bad_starts.error(error) from error
+        worker: _Worker[ValueT] = _Worker(handle, handle.__ray_ready__.remote(), group, list(first))
+        self._watch(worker)
+        return worker
+
+    def _watch(self, worker: _Worker[ValueT]) -> None:
+        """Wait for what the worker does next, from now on."""
+        worker.since = time.monotonic()
+        awaited = worker.awaited()
+        if awaited is not None:
+            self._awaited[awaited] = worker
+            self._look_at = min(self._look_at, worker.since + self._limit(worker))
+
+    def _limit(self, worker: _Worker[ValueT]) -> float:
+        return self._config.limit_s if worker.ready is None else START_LIMIT_S
 
     def _fill(self, worker: _Worker[ValueT], backlog: Backlog) -> None:
         """Submit up to the bound; near the end one call a worker, so that no item waits in vain."""
+        if worker.is_gone or worker.ready is not None:
+            return
         if worker.is_spent:
-            if worker.calls or not backlog:
-                return
-            worker = self._replace(worker)
-        if worker.ready is not None:
+            if backlog and not worker.calls:
+                self._replace(worker)
             return
         while worker.first:
             self._submit(worker, worker.first.pop(0))
-        room = self._config.max_in_flight if len(backlog) > len(self._workers) else 1
-        others = {other.group for other in self._workers if other is not worker}
-        while backlog and len(worker.calls) < room:
-            self._submit(worker, backlog.take(worker.group, others))
+        is_near_end = backlog.count(len(self._workers) + 1) <= len(self._workers)
+        room = 1 if is_near_end else self._config.max_in_flight
+        while len(worker.calls) < room and backlog:
+            item = backlog.take(worker.group)
+            worker.group = item.group
+            self._submit(worker, item)
 
     def _make_room(self) -> None:
         """End idle workers to make room for workers that have items and wait for a place.
@@ -248,51 +385,69 @@ class ActorPool(Generic[ValueT]):
         A lost node takes the place of its worker with it, and another node may never come.
         """
         starting = sum(bool(worker.first) for worker in self._workers)
-        for worker in [each for each in self._workers if each.is_idle][:starting]:
-            ray.kill(worker.handle)
-            self._workers.remove(worker)
+        if starting:
+            for worker in [each for each in self._workers if each.is_idle][:starting]:
+                self._end(worker)
+                self._workers.remove(worker)
 
     def _submit(self, worker: _Worker[ValueT], item: Item) -> None:
-        if not worker.calls:
-            worker.since = time.monotonic()
         worker.calls.append((self._kind.ask(worker.handle, item.key), item))
-        worker.group = item.group
+        if len(worker.calls) == 1:
+            self._watch(worker)
 
     def _collect(self, backlog: Backlog) -> Outcomes[ValueT]:
-        """Wait until a call ends or a limit passes, and settle the calls to which that happened."""
-        busy = [worker for worker in self._workers if worker.calls or worker.ready is not None]
-        waiting = {worker.awaited(): worker for worker in busy}
-        patience = min(self._time_left(worker) for worker in waiting.values())
-        ended, running = ray.wait(list(waiting), num_returns=1, timeout=max(patience, 0.0))
+        """Wait until calls end or a look is due, and settle the calls to which that happened."""
+        awaited = list(self._awaited)
+        # All that have ended at once: while this process is busy, more and more end.
+        ended, _ = ray.wait(awaited, num_returns=len(awaited), timeout=0)
+        if not ended:
+            patience = max(self._look_at - time.monotonic(), 0.0)
+            ended, _ = ray.wait(awaited, num_returns=1, timeout=patience)
         for reference in ended:
-            yield from self._settle(waiting[reference], backlog)
-        for reference in running:
+            worker = self._awaited.pop(reference)
+            self._to_fill.append(worker)
+            yield from self._settle(worker, reference, backlog)
+        if time.monotonic() >= self._look_at:
+            yield from self._look(backlog)
+
+    def _look(self, backlog: Backlog) -> Outcomes[ValueT]:
+        """Look at every worker and at the nodes."""
+        for reference, worker in list(self._awaited.items()):
             # The call may have ended in time while this process was busy: then only the look is
             # late.
-            if self._time_left(waiting[reference]) <= 0 and not ray.wait([reference], timeout=0)[0]:
-                yield from self._settle_overrun(waiting[reference], backlog)
+            if self._time_left(worker) <= 0 and not ray.wait([reference], timeout=0)[0]:
+                yield from self._settle_overrun(worker, backlog)
+        self._hire(backlog)
+        starting = [worker.handle for worker in self._workers if worker.ready is not None]
+        self._patience.look(starting, is_working=len(starting) < len(self._workers))
+        left = min(map(self._time_left, self._awaited.values()), default=LOOK_S)
+        self._look_at = time.monotonic() + min(max(left, 0.0), LOOK_S)
 
     def _time_left(self, worker: _Worker[ValueT]) -> float:
-        limit = self._config.limit_s if worker.ready is None else START_LIMIT_S
-        return worker.since + limit - time.monotonic()
+        return worker.since + self._limit(worker) - time.monotonic()
 
-    def _settle(self, worker: _Worker[ValueT], backlog: Backlog) -> Outcomes[ValueT]:
+    def _settle(
+        self, worker: _Worker[ValueT], ended: "ray.ObjectRef[Any]", backlog: Backlog
+    ) -> Outcomes[ValueT]:
         try:
-            value = ray.get(worker.awaited())
+            value = ray.get(ended)
         except RayTaskError as error:
             cause = _cause(error)
             if isinstance(cause, WorkerLostError):
                 yield from self._retry_or_give_up(worker, backlog, cause)
             else:
                 yield Failed(*self._pop(worker, cause))
+                self._watch(worker)
         except RayError as error:
             yield from self._settle_death(worker, backlog, error)
         else:
             if worker.ready is not None:
-                worker.ready, worker.since, self._any_started = None, time.monotonic(), True
+                worker.ready = None
+                self._bad_starts.note_start()
             else:
                 worker.is_spent = worker.is_spent or self._kind.is_spent(value)
                 yield Done(*self._pop(worker, value))
+                self._watch(worker)
 
     def _pop(self, worker: _Worker[ValueT], result: Any) -> tuple[str, Any, float]:  # noqa: ANN401
         """Remove a worker's first call: its key, its result or error, and all its seconds."""
@@ -309,8 +464,7 @@ class ActorPool(Generic[ValueT]):
     ) -> Iterator[Failed]:
         """Replace a dead worker; only the call that ran counts as a cause of the death."""
         if worker.ready is not None:
-            self._count_failed_start(error)
-            self._replace(worker, worker.items())
+            self._settle_bad_start(worker, error)
         elif isinstance(error, OutOfMemoryError):
             yield from self._retry_or_give_up(
                 worker, backlog, WorkerLostError("memory", _NODE_IS_FULL)
@@ -318,14 +472,24 @@ class ActorPool(Generic[ValueT]):
         else:
             yield from self._retry_or_give_up(worker, backlog, WorkerLostError("died", _DIED))
 
+    def _settle_bad_start(self, worker: _Worker[ValueT], error: RayError) -> None:
+        """Replace a worker that has not started; one without items only at the next look."""
+        is_alone = all(each.ready is not None for each in self._workers)
+        self._bad_starts.count(worker.handle, error, len(self._workers) if is_alone else None)
+        if worker.first or len(self._workers) == 1:
+            self._replace(worker, worker.items())
+        else:
+            self._end(worker)
+            self._workers.remove(worker)
+
     def _settle_overrun(self, worker: _Worker[ValueT], backlog: Backlog) -> Iterator[Failed]:
         if worker.ready is None:
             reason = f"took longer than its limit of {self._config.limit_s:g} s"
             yield from self._retry_or_give_up(worker, backlog, WorkerLostError("timeout", reason))
-        elif not self._any_started:
+        elif not self._bad_starts.any_started:
             raise WorkerStartError(_no_room(self._config))
         else:
-            worker.since = time.monotonic()
+            self._watch(worker)
 
     def _retry_or_give_up(
         self, worker: _Worker[ValueT], backlog: Backlog, error: WorkerLostError
@@ -334,6 +498,7 @@ class ActorPool(Generic[ValueT]):
         suspect = worker.calls[0][1]
         self._tries[suspect.key] += 1
         backlog.put_back(worker.items()[1:])
+        self._to_fill = list(self._workers)
         if self._tries[suspect.key] < self._config.max_attempts:
             lost = time.monotonic() - worker.since
             self._seconds[suspect.key] = self._seconds.get(suspect.key, 0.0) + lost
@@ -342,19 +507,17 @@ class ActorPool(Generic[ValueT]):
             yield Failed(*self._pop(worker, error.after(self._tries[suspect.key])))
             self._replace(worker)
 
-    def _replace(self, worker: _Worker[ValueT], items: Sequence[Item] = ()) -> _Worker[ValueT]:
-        """A new worker in a worker's place, which begins with these items."""
-        ray.kill(worker.handle)
-        successor = self._start(worker.group, items)
-        self._workers[self._workers.index(worker)] = successor
-        return successor
+    def _replace(self, worker: _Worker[ValueT], items: Sequence[Item] = ()) -> None:
+        """Start a new worker in a worker's place, which begins with these items."""
+        self._end(worker)
+        self._workers[self._workers.index(worker)] = self._start(worker.group, items)
 
-    def _count_failed_start(self, error: RayError) -> None:
-        self._starts_failed += 1
-        in_init = isinstance(error, RayActorError) and error.actor_init_failed
-        if in_init or self._starts_failed > self._size * self._config.max_attempts:
-            last_line = str(error).strip().rpartition("\n")[2].strip()
-            raise WorkerStartError(f"workers do not start: {last_line}") from error
+    def _end(self, worker: _Worker[ValueT]) -> None:
+        ray.kill(worker.handle)
+        for reference in (worker.ready, *(call for call, _ in worker.calls)):
+            if reference is not None:
+                self._awaited.pop(reference, None)
+        worker.is_gone = True
 
 
 _DIED = "its worker process died"
@@ -371,3 +534,75 @@ def _no_room(config: PoolConfig) -> str:
         f"gpus={config.gpus}, memory_bytes={config.memory_bytes}; the cluster has "
         f"{resource_table()}. Ask for less in ray_config.yaml, or free the cluster"
     )
+
+
+class _BadStarts:
+    """Workers that did not start, by node; a node on which too many fail is left out.
+
+    Args:
+        most: How many may fail on one node.
+
+    Attributes:
+        nodes: The nodes that are left out: id -> name and reason.
+        any_started: Whether any worker has started.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.nodes: dict[str, str] = {}
+        self.any_started = False
+        self._most = most
+        self._failed: Counter[str] = Counter()
+        self._in_a_row = 0
+
+    def note_start(self) -> None:
+        """Note that a worker has started."""
+        self.any_started, self._in_a_row = True, 0
+
+    def count(self, worker: ActorHandle[Any], error: RayError, workers: int | None) -> None:
+        """Count a worker that has died before it was ready.
+
+        Args:
+            worker: The worker.
+            error: What Ray says of it.
+            workers: How many workers are starting; None while others work.
+
+        Raises:
+            WorkerStartError: No worker works, and so many have failed that none will start.
+        """
+        node = node_of(worker)
+        reason = str(error).strip().rpartition("\n")[2].strip()
+        self._failed[node.id] += 1
+        self._in_a_row += 1
+        if node.is_alive and self._failed[node.id] == self._most:
+            self.nodes[node.id] = f"{node.name}: {reason}"
+            said = f"left out, for no worker starts there: {self.nodes[node.id]}"
+            stderr.print(said, soft_wrap=True)
+        if workers is not None and self._in_a_row > workers * self._most:
+            raise self.error(reason)
+
+    def error(self, reason: object) -> WorkerStartError:
+        """The error that no worker starts."""
+        reasons = "; ".join(self.nodes.values())
+        return WorkerStartError(f"workers do not start: {reasons or reason}")
+
+
+class _Patience:
+    """Says that a job waits for a place in the cluster."""
+
+    def __init__(self) -> None:
+        self._since = time.monotonic()
+        self._said_at = -SAID_EVERY_S
+
+    def look(self, starting: Sequence[ActorHandle[Any]], *, is_working: bool) -> None:
+        """Say it if no worker works, and some have waited for a place for long enough."""
+        now = time.monotonic()
+        if is_working:
+            self._since = now
+        elif now - max(self._since + SAID_AFTER_S, self._said_at + SAID_EVERY_S) > 0:
+            waiting = len(without_place(starting))
+            if waiting:
+                self._said_at = now
+                stderr.print(
+                    f"waiting for a place for {waiting} worker{'s' * (waiting > 1)}: {holders()}",
+                    soft_wrap=True,
+                )

@@ -21,7 +21,7 @@ import ray
 from ray.actor import ActorHandle
 
 from cluster import embed_worker
-from cluster.actors import ActorPool, Failed, Item, ValueT, WorkerKind, starter
+from cluster.actors import ActorPool, Failed, Item, Start, ValueT, WorkerKind, starter
 from cluster.config import EmbedConfig
 from cluster.ledger import digest
 from cluster.resources import WorkerStartError, pool_size, worker_share
@@ -316,7 +316,7 @@ class EmbedPool:
         telemetry: Counts the rows by outcome.
     """
 
-    start: Callable[[], ActorHandle[Any]]
+    start: Start
     size: int
     config: EmbedConfig
     telemetry: JobTelemetry

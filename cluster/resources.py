@@ -2,12 +2,14 @@
 
 import resource
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 import ray
+from ray._private import state
+from ray.actor import ActorHandle
 
 from cluster.config import PoolConfig, WorkerConfig
 from nar.base.errors import NarError
@@ -15,6 +17,8 @@ from nar.base.errors import NarError
 PoolT = TypeVar("PoolT", bound=PoolConfig)
 # The resources of a node that the table shows.
 SHOWN: Final = ("CPU", "GPU", "memory")
+# The label by which Ray names each node.
+NODE_ID: Final = "ray.io/node-id"
 _ANY: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -42,10 +46,16 @@ class Reservation:
     memory_bytes: int | None
     labels: dict[str, str] = field(default_factory=dict)
 
-    def options(self) -> dict[str, Any]:
-        """The options of a Ray actor. Ray must not restart a dead actor: the pool replaces it."""
+    def options(self, avoided: Collection[str] = ()) -> dict[str, Any]:
+        """The options of a Ray actor. Ray must not restart a dead actor: the pool replaces it.
+
+        Args:
+            avoided: Ids of nodes on which it must not run.
+        """
         memory = {} if self.memory_bytes is None else {"memory": self.memory_bytes}
-        labels = {"label_selector": self.labels} if self.labels else {}
+        without = {NODE_ID: f"!in({', '.join(sorted(avoided))})"} if avoided else {}
+        selector = {**self.labels, **without}
+        labels = {"label_selector": selector} if selector else {}
         return {"num_cpus": self.cpus, "num_gpus": self.gpus, "max_restarts": 0, **memory, **labels}
 
     @property
@@ -55,29 +65,34 @@ class Reservation:
         return {name: want for name, want in wants.items() if want}
 
 
-def cluster_totals(labels: Mapping[str, str] = _ANY) -> dict[str, float]:
+def cluster_totals(
+    labels: Mapping[str, str] = _ANY, avoided: Collection[str] = ()
+) -> dict[str, float]:
     """All resources of the connected cluster by Ray's names: CPU, GPU, memory.
 
     Args:
         labels: Only nodes with these count.
+        avoided: Ids of nodes that do not count.
     """
     totals = Counter[str]()
-    for node in _nodes(labels):
+    for node in _nodes(labels, avoided):
         totals.update(node["Resources"])
     return dict(totals)
 
 
-def check_room(share: Reservation, workers: int = 1) -> None:
+def check_room(share: Reservation, workers: int = 1, avoided: Collection[str] = ()) -> None:
     """Refuse workers that would wait for ever for a place.
 
     Args:
         share: The reservation of each worker.
         workers: How many workers have to run at once.
+        avoided: Ids of nodes that do not count.
 
     Raises:
         NoRoomError: Says which resources are wanted, and which the nodes have.
     """
-    room = sum(_places(node["Resources"], share.wants, workers) for node in _nodes(share.labels))
+    nodes = _nodes(share.labels, avoided)
+    room = sum(_places(node["Resources"], share.wants, workers) for node in nodes)
     if room < workers:
         raise NoRoomError(
             f"no room for {workers} worker{'s' * (workers > 1)} of {_described(share.wants)}"
@@ -96,10 +111,70 @@ def resource_table() -> str:
     return "; ".join(f"{count} node{'s' * (count > 1)} of {each}" for each, count in nodes.items())
 
 
-def _nodes(labels: Mapping[str, str] = _ANY) -> list[dict[str, Any]]:
+def _nodes(labels: Mapping[str, str] = _ANY, avoided: Collection[str] = ()) -> list[dict[str, Any]]:
     return [
-        node for node in ray.nodes() if node["Alive"] and labels.items() <= node["Labels"].items()
+        node
+        for node in ray.nodes()
+        if node["Alive"]
+        and node["NodeID"] not in avoided
+        and labels.items() <= node["Labels"].items()
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeOf:
+    """The node on which an actor ran or runs.
+
+    Attributes:
+        id: Its id; empty if the actor was not on any.
+        name: Its host, address and labels, for a person.
+        is_alive: Whether it is part of the cluster now.
+    """
+
+    id: str
+    name: str
+    is_alive: bool
+
+
+def node_of(actor: ActorHandle[Any]) -> NodeOf:
+    """The node of an actor, dead or alive."""
+    known = _node_id(actor)
+    for node in ray.nodes():
+        if node["NodeID"] == known:
+            own = {key: value for key, value in node["Labels"].items() if "ray.io/" not in key}
+            where = f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})"
+            return NodeOf(known, where + _labelled(own), bool(node["Alive"]))
+    return NodeOf("", "no node", False)
+
+
+def without_place(actors: Iterable[ActorHandle[Any]]) -> list[ActorHandle[Any]]:
+    """Those of some actors to which the scheduler has given no place yet."""
+    return [actor for actor in actors if not _node_id(actor)]
+
+
+def _node_id(actor: ActorHandle[Any]) -> str:
+    """Id of the node of an actor; empty if it has none."""
+    # Ray's public API of states asks the dashboard, which a cluster need not have.
+    described: dict[str, Any] = state.actors(actor._actor_id.hex())
+    node = str(described.get("Address", {}).get("NodeID", ""))
+    return "" if node.strip("f") == "" else node
+
+
+def holders() -> str:
+    """How much of the cluster is free, and whose actors hold the rest, for a person."""
+    totals, free = cluster_totals(), ray.available_resources()
+    shown = [f"{name}={free.get(name, 0.0):g} of {totals.get(name, 0.0):g}" for name in SHOWN[:2]]
+    alive = Counter(
+        (each["JobID"], each["ActorClassName"])
+        for each in state.actors().values()
+        if each["State"] == "ALIVE"
+    )
+    entrypoints = {job["JobID"]: job.get("Entrypoint", "") for job in state.jobs()}
+    held = [
+        f"{count} {actor} of {entrypoints.get(job) or f'job {job}'}"
+        for (job, actor), count in sorted(alive.items())
+    ]
+    return f"free are {', '.join(shown)}; there run {'; '.join(held) or 'no actors'}"
 
 
 def _places(has: Mapping[str, float], wants: Mapping[str, float], most: int) -> int:

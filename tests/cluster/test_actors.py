@@ -38,7 +38,7 @@ def kind(broken: bool = False) -> WorkerKind[str]:
             return f"{item}: call {len(self.items)}"
 
     options = ray.remote(Worker).options(num_cpus=0)
-    return WorkerKind(lambda: options.remote(broken), lambda actor, key: actor.work.remote(key))
+    return WorkerKind(lambda _: options.remote(broken), lambda actor, key: actor.work.remote(key))
 
 
 def outcomes(items: list[str], size: int = 2, **settings: float) -> dict[str, Done[str] | Failed]:
@@ -83,8 +83,12 @@ def test_an_item_whose_worker_dies_once_is_done_by_another(tmp_path):
                 os._exit(1)
             return item
 
-    start = ray.remote(Worker).options(num_cpus=0).remote
-    pool = ActorPool(WorkerKind(start, lambda actor, key: actor.work.remote(key)), 2, PoolConfig())
+    options = ray.remote(Worker).options(num_cpus=0)
+    pool = ActorPool(
+        WorkerKind(lambda _: options.remote(), lambda actor, key: actor.work.remote(key)),
+        2,
+        PoolConfig(),
+    )
     seen = list(pool.run([Item("unlucky"), *(Item(f"ok {number}") for number in range(9))]))
     assert len(seen) == 10
     assert Done("unlucky", "unlucky") in seen
@@ -110,8 +114,8 @@ def test_an_item_that_loses_its_worker_begins_a_fresh_process():
                 raise WorkerLostError("memory", "full")
             return item
 
-    start = ray.remote(Worker).options(num_cpus=0).remote
-    kind = WorkerKind(start, lambda actor, key: actor.work.remote(key))
+    options = ray.remote(Worker).options(num_cpus=0)
+    kind = WorkerKind(lambda _: options.remote(), lambda actor, key: actor.work.remote(key))
     pool = ActorPool(kind, 1, PoolConfig(max_in_flight=4))
     items = [*(f"ok {n}" for n in range(4)), "fussy", *(f"more {n}" for n in range(4))]
     seen = list(pool.run([Item(item) for item in items]))
@@ -123,7 +127,7 @@ def test_an_item_that_loses_its_worker_begins_a_fresh_process():
 def test_a_worker_that_has_done_enough_is_replaced(bound):
     plain, starts = kind(), []
     counted = WorkerKind(
-        lambda: starts.append(1) or plain.start(),
+        lambda avoided: starts.append(1) or plain.start(avoided),
         plain.ask,
         is_spent=lambda value: bound == "growth" and value.endswith("call 3"),
     )
@@ -141,9 +145,9 @@ def test_a_worker_whose_state_does_not_load_ends_the_run():
 
 def test_workers_that_find_no_room_end_the_run_with_the_sizes(monkeypatch):
     monkeypatch.setattr(actors, "START_LIMIT_S", 1.0)
-    start = ray.remote(type("Huge", (), {})).options(num_cpus=1_000).remote
+    options = ray.remote(type("Huge", (), {})).options(num_cpus=1_000)
     pool = ActorPool(
-        WorkerKind(start, lambda actor, key: actor.__ray_ready__.remote()),
+        WorkerKind(lambda _: options.remote(), lambda actor, key: actor.__ray_ready__.remote()),
         1,
         PoolConfig(cpus=1_000),
     )
@@ -154,7 +158,9 @@ def test_workers_that_find_no_room_end_the_run_with_the_sizes(monkeypatch):
 def test_a_run_that_is_dropped_stops_its_workers():
     handles = []
     plain = kind()
-    counted = WorkerKind(lambda: handles.append(plain.start()) or handles[-1], plain.ask)
+    counted = WorkerKind(
+        lambda avoided: handles.append(plain.start(avoided)) or handles[-1], plain.ask
+    )
     run = ActorPool(counted, 1, PoolConfig()).run([Item(f"ok {number}") for number in range(9)])
     next(run)
     run.close()
