@@ -16,6 +16,7 @@ from nar.answers.part_of import PartOf, Whole
 from nar.answers.query import Answer
 from nar.answers.verdict import FamilyCount, FamilyVerdict, Resemblance
 from nar.answers.words import sentences
+from nar.answers.wrapping import TakenOff, Wrapped
 from nar.ask import Relatives
 from nar.client.questions import ANSWERS
 from nar.graphs.architecture import Labels, architecture
@@ -71,6 +72,8 @@ NEW = Answer(
 NETWORK = replace(NEW, same_network=(hit("same-net"),), novelty=0.0)
 INFERENCE = replace(NEW, same_at_inference=(hit("same-inference"),), novelty=0.0)
 DESIGN = replace(NEW, same_design=(hit("same-design"),), novelty=0.0)
+LORA = TakenOff("layers", count=24, rank=8)
+WRAPPED = replace(NEW, wrapped=Wrapped("network", (hit("behind"),), (LORA,)), novelty=0.0)
 
 # What shows that a field is there, and in which answer.
 SHOWN = {
@@ -88,6 +91,7 @@ SHOWN = {
     "compared": (NEW, "37"),
     "assumed": (NEW, "x=1x3x32x32"),
     "unread": (NEW, "com.microsoft::Odd"),
+    "wrapped": (WRAPPED, "lib:behind"),
 }
 
 
@@ -127,7 +131,7 @@ def test_what_is_left_out_is_a_field_and_has_a_reason():
         assert all(len(reason.split()) > 3 for reason in reasons.values())
 
 
-@pytest.mark.parametrize("answer", [NEW, NETWORK, INFERENCE, DESIGN, Answer(())])
+@pytest.mark.parametrize("answer", [NEW, NETWORK, INFERENCE, DESIGN, WRAPPED, Answer(())])
 def test_a_record_comes_over_the_wire_as_it_was(answer):
     assert decode_answer(encode_answer(answer)) == answer
     assert ANSWERS.decode(encode_answer(answer)) == answer
@@ -143,6 +147,12 @@ def test_what_was_not_asked_is_not_the_same_as_none():
     assert decode_answer(encode_answer(told)) == told
 
 
+@pytest.mark.parametrize("front_end", FRONT_ENDS.keys() - {"client"})
+def test_what_was_taken_off_is_said(front_end):
+    said = "This is lib:behind, with low-rank adapters of rank 8 on 24 layers."
+    assert said in FRONT_ENDS[front_end](WRAPPED).replace("\n", " ")
+
+
 @pytest.mark.parametrize("front_end", FRONT_ENDS)
 @pytest.mark.parametrize("shown", ["62% of the weights", "configs/a.yaml:3", "apex", "net.py:7"])
 def test_all_that_was_assumed_is_said(front_end, shown):
@@ -155,7 +165,7 @@ def test_all_that_was_not_read_is_said(front_end, shown):
     assert shown in FRONT_ENDS[front_end](NEW)
 
 
-@pytest.mark.parametrize("answer", [NEW, NETWORK, INFERENCE, DESIGN])
+@pytest.mark.parametrize("answer", [NEW, NETWORK, INFERENCE, DESIGN, WRAPPED])
 def test_of_what_was_read_by_less_than_half_no_verdict_is_said(answer):
     unread = replace(NEW.unread, unknown=(Count("com.microsoft::Odd", 5),))
     said = [each.part for each in sentences(replace(answer, unread=unread))]
@@ -165,7 +175,7 @@ def test_of_what_was_read_by_less_than_half_no_verdict_is_said(answer):
     assert len(whole) > 4
 
 
-@pytest.mark.parametrize("answer", [NEW, NETWORK, INFERENCE, DESIGN])
+@pytest.mark.parametrize("answer", [NEW, NETWORK, INFERENCE, DESIGN, WRAPPED])
 def test_a_doubt_is_the_first_line_of_every_verdict(answer):
     doubt = "Not certain: the call reaches 62% of the weights."
     for front_end in ("command", "python"):

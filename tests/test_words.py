@@ -72,8 +72,8 @@ def test_of_what_is_known_nothing_weaker_is_said():
     assert sentences(known) == (
         Sentence(
             "same_at_inference",
-            "At inference this is the same network as lib:0: a batch norm folded or branches "
-            "merged.",
+            "At inference this is the same network as lib:0: a batch norm folded, branches "
+            "or adapters merged.",
             ("lib:0",),
         ),
     )

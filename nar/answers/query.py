@@ -11,6 +11,7 @@ from nar.answers.bodies import SharedBody
 from nar.answers.difference import Explanation
 from nar.answers.part_of import Whole
 from nar.answers.verdict import FamilyVerdict, Resemblance
+from nar.answers.wrapping import Wrapped
 from nar.base.errors import NarError
 from nar.graphs.architecture import Architecture
 from nar.graphs.assumed import Assumed
@@ -102,6 +103,8 @@ class Answer:
             the hits whose graphs could be read.
         assumed: What was assumed to capture the target; None where nothing was.
         unread: What capture could not read of the target; None where that is nothing.
+        wrapped: What is known behind what deployment put around the target; None where that is
+            nothing. Hits and all other parts are then of what is behind it.
     """
 
     hits: tuple[Hit, ...]
@@ -118,11 +121,13 @@ class Answer:
     compared: int | None = None
     assumed: Assumed | None = None
     unread: Unread | None = None
+    wrapped: Wrapped | None = None
 
     @property
     def is_known(self) -> bool:
-        """Whether something known is the same in one way or another."""
-        return bool(self.same_network or self.same_at_inference or self.same_design)
+        """Whether something known is the same in one way or another, behind a wrapping or not."""
+        same = self.same_network or self.same_at_inference or self.same_design
+        return bool(same or self.wrapped)
 
 
 def in_place(

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from nar.answers.answer import Graphs, NoGraphs, answer_all
 from nar.answers.novelty import Novelty
 from nar.answers.query import Answer, Query, Target, in_place
+from nar.answers.wrapping import TakenOff, Unwrapped, Wrapped, unwrapped
 from nar.base.errors import InvalidQueryError, NarError, UnknownArchitectureError
-from nar.graphs.architecture import Architecture
+from nar.graphs.architecture import Architecture, architecture
 from nar.graphs.by import By
 from nar.graphs.fingerprints import (
     Fingerprinted,
@@ -147,7 +148,33 @@ class Retriever:
         Raises:
             IndexUnavailableError: The index cannot be reached, which concerns all queries.
         """
-        return answer_all(queries, self._find, self.graphs, self.index.get, self.max_nodes)
+        behind = self._unwrapped(queries)
+        asked = [
+            replace(query, target=_without_wrapping(query.target, behind[position]))
+            if position in behind
+            else query
+            for position, query in enumerate(queries)
+        ]
+        answers = answer_all(asked, self._find, self.graphs, self.index.get, self.max_nodes)
+        return [
+            _as_wrapped(answer, behind[position].taken_off)
+            if position in behind and isinstance(answer, Answer)
+            else answer
+            for position, answer in enumerate(answers)
+        ]
+
+    def _unwrapped(self, queries: Sequence[Query]) -> dict[int, Unwrapped]:
+        """What is known behind wrappings, by position of the query."""
+        networks = {
+            position: fingerprinted(query.target)
+            if isinstance(query.target, ComputationalGraph)
+            else query.target
+            for position, query in enumerate(queries)
+            if query.has_verdict
+            and isinstance(query.target, Architecture | Fingerprinted | ComputationalGraph)
+        }
+        found = unwrapped(list(networks.values()), self.index.find_by_fingerprint)
+        return {position: each for position, each in zip(networks, found, strict=True) if each}
 
     def _find(self, queries: Sequence[Query]) -> list[Answer | NarError]:
         """The hits of queries, what is the same, and their novelty."""
@@ -301,6 +328,23 @@ class Retriever:
         if any(known.values()) or not nearest:
             return 0.0
         return self.novelty.percentile(nearest[0].score)
+
+
+def _without_wrapping(target: Target, behind: Unwrapped) -> Target:
+    """The target of a query without its wrapping, under its own name."""
+    network = behind.network
+    return architecture(target.labels, network) if isinstance(target, Architecture) else network
+
+
+def _as_wrapped(answer: Answer, taken_off: tuple[TakenOff, ...]) -> Answer:
+    """The answer about what is behind a wrapping as one about the network with its wrapping."""
+    same: Mapping[Sameness, tuple[Hit, ...]] = {
+        "network": answer.same_network,
+        "inference": answer.same_at_inference,
+        "design": answer.same_design,
+    }
+    wrapped = next((Wrapped(kind, hits, taken_off) for kind, hits in same.items() if hits), None)
+    return replace(answer, same_network=(), same_at_inference=(), same_design=(), wrapped=wrapped)
 
 
 def _first(query: Query, hits: Sequence[Hit]) -> list[Hit]:

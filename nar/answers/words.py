@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from nar.answers.part_of import Whole
     from nar.answers.query import Answer
     from nar.answers.verdict import FamilyVerdict, Resemblance, Word
+    from nar.answers.wrapping import TakenOff, Wrapped
     from nar.index.rows import Hit
 
 # Chosen: so many names fit into a sentence that one reads at once; the record has all names.
@@ -40,9 +41,14 @@ _TOO_LITTLE: Final = "less than half was read, so that there is no verdict"
 TOO_LITTLE_TEXT: Final = "Too little was read to say how they differ."
 _SAME_NETWORK: Final = "This network is already known as {}."
 _SAME_AT_INFERENCE: Final = (
-    "At inference this is the same network as {}: a batch norm folded or branches merged."
+    "At inference this is the same network as {}: a batch norm folded, branches or adapters merged."
 )
 _SAME_DESIGN: Final = "This design is already known, in other widths, as {}."
+_WRAPPED: Final[Mapping[Sameness | None, str]] = {
+    "network": "This is {names}, {wrapping}.",
+    "design": "This design is already known, in other widths, as {names}, {wrapping}.",
+    "inference": "At inference this is {names}, {wrapping}.",
+}
 _NEW: Final = "No architecture in the index has this exact design."
 _NOVELTY: Final = "Novelty {:.0f}: so many of 100 designs of known families have a nearer relative."
 _RESEMBLANCE: Final["Mapping[Word, str]"] = {
@@ -284,12 +290,50 @@ def _known(answer: "Answer") -> Iterator[Sentence]:
         yield _same("same_at_inference", _SAME_AT_INFERENCE, answer.same_at_inference)
     if answer.same_design and not (answer.same_network or answer.same_at_inference):
         yield _same("same_design", _SAME_DESIGN, answer.same_design)
+    if answer.wrapped:
+        names, text = _names(answer.wrapped.hits)
+        wrapping = wrapping_text(answer.wrapped)
+        said = _WRAPPED[answer.wrapped.same].format(names=text, wrapping=wrapping)
+        yield Sentence("wrapped", said, names)
+
+
+def wrapping_text(wrapped: "Wrapped") -> str:
+    """What stands around a network.
+
+    Example:
+        >>> from nar.answers.wrapping import TakenOff, Wrapped
+        >>> wrapping_text(Wrapped("network", (), (TakenOff("result", ("softmax", "topk")),)))
+        'with a softmax and a topk on its result'
+        >>> wrapping_text(Wrapped("network", (), (TakenOff("layers", count=24, rank=8),)))
+        'with low-rank adapters of rank 8 on 24 layers'
+    """
+    return f"with {' and '.join(map(_taken_off, wrapped.taken_off))}"
+
+
+def _taken_off(taken: "TakenOff") -> str:
+    match taken.place:
+        case "layers":
+            rank = f" of rank {taken.rank}" if taken.rank else ""
+            layers = "one layer" if taken.count == 1 else f"{taken.count} layers"
+            return f"low-rank adapters{rank} on {layers}"
+        case "outputs":
+            return "one more output" if taken.count == 1 else f"{taken.count} more outputs"
+    each = [f"{'an' if name[0] in 'aeiou' else 'a'} {name}" for name in taken.operators]
+    *others, last = each
+    listed = f"{', '.join(others)} and {last}" if others else last
+    return f"{listed} on its {taken.place}"
 
 
 def _same(part: str, text: str, hits: "Sequence[Hit]") -> Sentence:
+    names, shown = _names(hits)
+    return Sentence(part, text.format(shown), names)
+
+
+def _names(hits: "Sequence[Hit]") -> tuple[tuple[str, ...], str]:
+    """The first names of hits, and all of them as a text."""
     names = tuple(hit.name for hit in hits[:_SHOWN_NAMES])
     more = f" and {len(hits) - _SHOWN_NAMES} more" if len(hits) > _SHOWN_NAMES else ""
-    return Sentence(part, text.format(", ".join(names) + more), names)
+    return names, ", ".join(names) + more
 
 
 def _new(answer: "Answer") -> Iterator[Sentence]:

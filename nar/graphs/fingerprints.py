@@ -112,9 +112,9 @@ def same_at_inference(one: HasFingerprints, other: HasFingerprints) -> bool:
         >>> same_at_inference(trained, Network(inference="f", parameters=9_000_000))
         False
     """
-    return one.inference == other.inference and _near(one.parameters, other.parameters)
+    return one.inference == other.inference and near_totals(one.parameters, other.parameters)
 
 
-def _near(one: int, other: int) -> bool:
+def near_totals(one: int, other: int) -> bool:
     """Whether two parameter totals are within a quarter of an octave of each other."""
     return one == other or (one > 0 < other and abs(log2(one / other)) <= _NEAR_TOTALS)

@@ -17,6 +17,7 @@ from nar.answers.published import Published, figures_of, origin
 from nar.answers.query import Answer
 from nar.answers.verdict import FamilyVerdict
 from nar.answers.words import sentences
+from nar.answers.wrapping import Wrapped
 from nar.index.rows import Hit
 from nar.views.difference import explanation_view
 from nar.views.display import Fitted, human
@@ -43,6 +44,7 @@ _STYLES: Final[Mapping[str, str]] = {
     "same_network": "bold yellow",
     "same_at_inference": "bold yellow",
     "same_design": "yellow",
+    "wrapped": "bold yellow",
     "novelty": "green",
     "resemblance": "bold green",
     "bodies": "bold green",
@@ -68,6 +70,7 @@ LEFT_OUT: Final[Mapping[str, Mapping[str, str]]] = {
         "trunk": _TWO,
         "part_of": _TWO,
         "compared": _TWO,
+        "wrapped": _TWO,
     },
 }
 
@@ -153,6 +156,7 @@ def answer_report(query: str, answer: Answer, rows: Sequence[NetworkRow]) -> Rep
         "same_network": [hit.name for hit in answer.same_network],
         "same_at_inference": [hit.name for hit in answer.same_at_inference],
         "same_design": [hit.name for hit in answer.same_design],
+        "wrapped": _wrapped(answer.wrapped),
         "novelty": answer.novelty,
         "assumed": assumed(answer.assumed),
         "unread": unread(answer.unread),
@@ -177,6 +181,16 @@ def evidence_report(answer: Answer) -> Report:
 
 def _listed(items: Sequence[Any] | None, report: Callable[[Any], Report]) -> list[Report] | None:
     return None if items is None else [report(item) for item in items]
+
+
+def _wrapped(wrapped: Wrapped | None) -> Report | None:
+    if wrapped is None:
+        return None
+    return {
+        "same": wrapped.same,
+        "names": [hit.name for hit in wrapped.hits],
+        "taken_off": [asdict(each) for each in wrapped.taken_off],
+    }
 
 
 def _votes(verdict: FamilyVerdict | None) -> Report | None:

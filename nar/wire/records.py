@@ -11,9 +11,10 @@ from nar.answers.query import Answer
 from nar.answers.roles import Role
 from nar.answers.verdict import FamilyCount, FamilyVerdict, Resemblance, Word
 from nar.answers.words import sentences
+from nar.answers.wrapping import Place, TakenOff, Wrapped
 from nar.base.errors import InvalidQueryError
 from nar.graphs.architecture import Architecture, Labels, Tier
-from nar.graphs.fingerprints import Fingerprinted
+from nar.graphs.fingerprints import Fingerprinted, Sameness
 from nar.graphs.graph import ComputationalGraph
 from nar.index.filters import text_fault
 from nar.index.rows import TEXT_BYTES, Hit, IndexEntry, IndexState
@@ -60,6 +61,7 @@ def encode_answer(answer: Answer) -> wire.SearchResult:
         compared=answer.compared,
         assumed=None if answer.assumed is None else encode_assumed(answer.assumed),
         unread=None if answer.unread is None else encode_unread(answer.unread),
+        wrapped=_encode_wrapped(answer.wrapped),
         sentences=[asdict(sentence) for sentence in sentences(answer)],
     )
 
@@ -85,6 +87,7 @@ def decode_answer(message: wire.SearchResult) -> Answer:
         compared=part("compared", int),
         assumed=part("assumed", decode_assumed),
         unread=part("unread", decode_unread),
+        wrapped=part("wrapped", _decode_wrapped),
     )
 
 
@@ -94,6 +97,22 @@ def _fields_of(record: Resemblance | None) -> dict[str, Any] | None:
 
 def _decode_resemblance(message: wire.Resemblance) -> Resemblance:
     return Resemblance(cast("Word", message.word), message.name, message.family)
+
+
+def _encode_wrapped(wrapped: Wrapped | None) -> wire.Wrapped | None:
+    if wrapped is None:
+        return None
+    taken_off = [asdict(each) for each in wrapped.taken_off]
+    return wire.Wrapped(same=wrapped.same, hits=_encode_hits(wrapped.hits), taken_off=taken_off)
+
+
+def _decode_wrapped(message: wire.Wrapped) -> Wrapped:
+    taken_off = (
+        TakenOff(cast("Place", each.place), tuple(each.operators), each.count, each.rank)
+        for each in message.taken_off
+    )
+    same = cast("Sameness", message.same)
+    return Wrapped(same, _decode_hits(message.hits), tuple(taken_off))
 
 
 def _encode_family(verdict: FamilyVerdict | None) -> dict[str, Any] | None:

@@ -86,13 +86,13 @@ NET, FOLDED, WIDE = (hit(f"timm:{name}", "timm 1") for name in ("net", "folded",
         ),
         (
             {"same_at_inference": (FOLDED,), "same_design": (WIDE,)},
-            "At inference this is the same network as timm:folded: a batch norm folded or "
-            "branches merged.",
+            "At inference this is the same network as timm:folded: a batch norm folded, "
+            "branches or adapters merged.",
         ),
         (
             {"same_network": (NET,), "same_at_inference": (FOLDED,)},
             "This network is already known as timm:net. At inference this is the same network as "
-            "timm:folded: a batch norm folded or branches merged.",
+            "timm:folded: a batch norm folded, branches or adapters merged.",
         ),
         (
             {"same_design": (WIDE,)},

@@ -64,8 +64,8 @@ def test_the_verdict_names_an_equal_network(visit):
         ),
         (
             normal_form,
-            "At inference this is the same network as timm:a, timm:b: a batch norm folded or "
-            "branches merged.",
+            "At inference this is the same network as timm:a, timm:b: a batch norm folded, "
+            "branches or adapters merged.",
         ),
     ],
     ids=["network", "design", "inference"],

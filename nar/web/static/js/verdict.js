@@ -5,7 +5,7 @@ import { link } from "./links.js";
 import { isOwn, label } from "./models.js";
 
 // What is read before any other sentence.
-const KNOWN = ["same_network", "same_at_inference", "same_design"];
+const KNOWN = ["same_network", "same_at_inference", "same_design", "wrapped"];
 const LEAD = ["assumed.doubts", "unread", ...KNOWN, "resemblance"];
 // What the page asks beside the hits: of every model, and of a new one.
 export const PARTS = ["PART_FAMILY", "PART_TRUNK", "PART_PART_OF"];
