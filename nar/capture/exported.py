@@ -22,10 +22,10 @@ from nar.capture.forward.dispatch import one_line
 from nar.capture.forward.placement import quiet
 from nar.capture.forward.recorder import Recorder, tensors_of
 from nar.capture.graphs import to_capture
-from nar.capture.leaves import input_values, tensor_inputs
+from nar.capture.leaves import input_values, signature, tensor_inputs
 from nar.capture.record import Capture
 from nar.capture.torch_internals import FakeTensorMode, OpOverload, fake_mode
-from nar.capture.trace import Trace, TraceBuilder
+from nar.capture.trace import Beside, Trace, TraceBuilder
 from nar.capture.values import TensorValues, by_storage
 
 # Chosen: the JSON is read into memory whole, and a hostile file may be of any size.
@@ -140,6 +140,8 @@ _TARGET = re.compile(r"torch\.ops\.(\w+)\.(\w+)(?:\.(\w+))?")
 _WHOLE = frozenset({
     "scaled_dot_product_attention", "lstm", "gru", "rnn_tanh", "rnn_relu", "instance_norm",
 })  # fmt: skip
+# A class may have commas in its name, a path has none.
+_INNERMOST = re.compile(r"(?:^|;)[^,;]*,([^,;]*),[^;]*$")
 _REGIONS = frozenset({"wrap_with_set_grad_enabled", "wrap_with_autocast"})
 
 
@@ -194,6 +196,7 @@ class GraphRunner:
 
     def _call(self, graph: Json, node: Json, operator: tuple[str, str, str]) -> list[Any]:
         self._recorder.last_operator = "::".join(operator[:2])
+        self._recorder.module = _module_of(node)
         args = [self._value(entry["arg"]) for entry in node["inputs"] if entry.get("kind") != 2]
         kwargs = {
             entry["name"]: self._value(entry["arg"])
@@ -203,18 +206,20 @@ class GraphRunner:
         every = (*args, *kwargs.values())
         namespace, packet, _ = operator
         if namespace != "aten" or packet in _WHOLE or not list(tensors_of(every)):
-            return self._record(graph, node, f"{namespace}::{packet}", every)
+            return self._record(graph, node, f"{namespace}::{packet}", every, kwargs)
         overload = _overload(operator)
         return list(_flat(overload(*args, **kwargs)))
 
-    def _record(self, graph: Json, node: Json, operator: str, args: tuple[Any, ...]) -> list[Any]:
+    def _record(
+        self, graph: Json, node: Json, operator: str, args: tuple[Any, ...], named: Json
+    ) -> list[Any]:
         metadata = graph["tensor_values"]
         names = [name for name in _names(node["outputs"]) if name in metadata]
 
         def results() -> list[Tensor]:
             return [empty_tensor(metadata[name]) for name in names]
 
-        return list(self._recorder.record(operator, args, results))
+        return list(self._recorder.record(operator, args, results, named))
 
     def _value(self, argument: Json) -> Any:  # noqa: ANN401
         kind, content = next(iter(argument.items()))
@@ -222,6 +227,13 @@ class GraphRunner:
         if decode is None:
             raise ValueError(f"wanted a tensor, a number or a type, came {kind}")
         return decode(self._environment, content)
+
+
+def _module_of(node: Json) -> str | None:
+    """The module that ran a node: the last of ``key,path,class;key,path,class``."""
+    stack = node.get("metadata", {}).get("nn_module_stack", "")
+    entry = _INNERMOST.search(stack) if isinstance(stack, str) else None
+    return entry[1] if entry else None
 
 
 def _overload(operator: tuple[str, str, str]) -> OpOverload:
@@ -314,19 +326,22 @@ def _trace(path: Path, name: str) -> Trace:
         builder = TraceBuilder()
         recorder = Recorder(builder, TensorValues(builder, parameters))
         try:
-            outputs = _run(program, mode, recorder, environment)
+            outputs, beside = _run(program, mode, recorder, environment)
         finally:
             operator = recorder.last_operator
     except Exception as error:
         raise CaptureError(name, operator, one_line(error)) from error
-    return builder.trace(outputs, sum(tensor.numel() for tensor in parameters.values()))
+    return builder.trace(outputs, sum(tensor.numel() for tensor in parameters.values()), beside)
 
 
 def _run(
     program: Program, mode: FakeTensorMode, recorder: Recorder, environment: dict[str, Any]
-) -> list[int]:
+) -> tuple[list[int], Beside]:
+    """The values of the results, and what is known beside the operations."""
     named = [_bound_name(spec) for spec in program.inputs if "user_input" in spec]
-    given = [environment[name] for name in named if isinstance(environment.get(name), Tensor)]
+    bound = [(name, environment.get(name)) for name in named]
+    inputs = [(name, each) for name, each in bound if isinstance(each, Tensor)]
+    given = [tensor for _, tensor in inputs]
     for entry, value in zip(
         given, input_values(recorder.builder, tensor_inputs(given)), strict=True
     ):
@@ -335,7 +350,9 @@ def _run(
         for context in (quiet(), torch.no_grad(), torch.device("meta"), mode, recorder):
             stack.enter_context(context)
         results = GraphRunner(recorder, environment).run(program.graph)
-    return [recorder.values.read(tensor) for tensor in tensors_of(results)]
+    tensors = list(tensors_of(results))
+    values = [recorder.values.read(tensor) for tensor in tensors]
+    return values, Beside(signature(inputs), signature(("", tensor) for tensor in tensors))
 
 
 def _graph_inputs(

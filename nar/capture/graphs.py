@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from nar.base.errors import CaptureError, InvalidGraphError
 from nar.capture.record import Capture
 from nar.capture.rewrites.rewrite import rewrite
+from nar.capture.sizes import details_of
 from nar.capture.trace import LEAVES, PARTS, Operation, Trace
-from nar.graphs.fingerprints import fingerprinted
+from nar.graphs.fingerprints import in_order
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.ops import ATTRIBUTES, Trait, op_id, with_any
 
@@ -140,17 +141,21 @@ def to_capture(trace: Trace, *, name: str) -> Capture:
         CaptureError: No output depends on an input or a parameter, or the graph is too large.
     """
     rewritten = rewrite(fold_steps(trace))
-    graph = to_graph(_merge_parts(rewritten, alive_values(rewritten)))
+    merged = _merge_parts(rewritten, alive_values(rewritten))
+    nodes = visible_values(merged)
+    graph = to_graph(merged, nodes)
     try:
         graph.validate()
     except InvalidGraphError as error:
         raise CaptureError(name, "-", str(error)) from error
+    network, order = in_order(graph)
     return Capture(
-        fingerprinted(graph),
+        network,
         dict(trace.unknown_operators),
         cut=dict(trace.cut),
         lost=_lost(trace),
         without=trace.without,
+        details=details_of(merged, nodes, order),
     )
 
 
@@ -161,10 +166,19 @@ def _lost(trace: Trace) -> int:
     return max(trace.parameters - reached, 0)
 
 
-def to_graph(trace: Trace) -> ComputationalGraph:
-    """The operations that reach an output, numbered in the order of the trace."""
+def visible_values(trace: Trace) -> list[int]:
+    """The operations that reach an output and are operators, in the order of the trace."""
     alive = sorted(alive_values(trace))
-    nodes = [value for value in alive if trace.operations[value].operator not in _INVISIBLE]
+    return [value for value in alive if trace.operations[value].operator not in _INVISIBLE]
+
+
+def to_graph(trace: Trace, nodes: Sequence[int]) -> ComputationalGraph:
+    """The graph of some operations, numbered as they stand.
+
+    Args:
+        trace: Rewritten trace.
+        nodes: Its `visible_values`.
+    """
     number = {value: node for node, value in enumerate(nodes)}
     edges: list[tuple[int, int]] = []
     attributes = np.zeros((len(nodes), len(ATTRIBUTES)), dtype=np.int16)

@@ -1,9 +1,10 @@
 """Records of the inputs and of the result of a capture."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from nar.graphs.assumed import Assumed
+from nar.graphs.details import Details
 from nar.graphs.fingerprints import Fingerprinted
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.ops import op_id
@@ -56,6 +57,8 @@ class Capture:
         lost: Number of learned scalars that no result depends on.
         without: What was left out of the forward pass, each with what was captured instead.
         weights: Names and shapes of the weights; None where they were not seen.
+        details: Widths, heads, masks, paths of modules, inputs and outputs; None where the graph
+            was drawn, or was captured from another network than it describes.
     """
 
     network: Fingerprinted
@@ -66,6 +69,7 @@ class Capture:
     lost: int = 0
     without: tuple[str, ...] = ()
     weights: Weights | None = None
+    details: Details | None = None
 
     @property
     def graph(self) -> ComputationalGraph:
@@ -87,6 +91,13 @@ class Capture:
             without=self.without,
         )
         return unread or None
+
+
+def with_unread(capture: Capture) -> Details | None:
+    """The details of a capture, with the kinds of what it could not read."""
+    if capture.details is None or capture.unread is None:
+        return capture.details
+    return replace(capture.details, unread=capture.unread.kinds())
 
 
 def _counts(times: Mapping[str, int]) -> tuple[Count, ...]:

@@ -14,6 +14,9 @@ from types import MappingProxyType
 LEAVES = frozenset({"input", "parameter", "constant"})
 PARTS = frozenset({"slice", "split"})
 NO_ATTRIBUTES: Mapping[str, int] = MappingProxyType({})
+# The sizes of attention, and of a constant, that lets no query read what comes after it.
+CAUSAL: Mapping[str, int] = MappingProxyType({"causal": 1})
+_TRIANGLES = frozenset({"tril", "triu"})
 Shape = tuple[int, ...]
 
 
@@ -29,6 +32,8 @@ class Operation:
             from the end, (rows, inner, columns) of a product, the value of a one-element constant.
         attributes: Entries of `nar.graphs.ops.ATTRIBUTES` that are set.
         reads_data: Whether it depends on an input, integer inputs included.
+        sizes: What the call says for `nar.graphs.details`: widths, heads, whether a mask is causal.
+        path: The module that ran it; None where that is not known.
     """
 
     operator: str
@@ -37,11 +42,29 @@ class Operation:
     numbers: tuple[float, ...] = ()
     attributes: Mapping[str, int] = field(default_factory=lambda: NO_ATTRIBUTES)
     reads_data: bool = False
+    sizes: Mapping[str, int] = field(default_factory=lambda: NO_ATTRIBUTES)
+    path: str | None = None
 
     @property
     def elements(self) -> int:
         """Number of elements of the (first) result."""
         return prod(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What is known of a model beside its operations.
+
+    Attributes:
+        inputs: Its inputs, in the form of `nar.graphs.details.Details`.
+        outputs: Its results, in the same form.
+        stated: By the path of a module, what its attributes state of the attention that it runs:
+            ``causal`` and ``window``.
+    """
+
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    stated: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +80,7 @@ class Trace:
         unknown_operators: How often each operator without a class was met.
         cut: How often each function took values out of tensors.
         without: What was left out, each with what was captured instead.
+        beside: What is known beside the operations.
     """
 
     operations: tuple[Operation, ...]
@@ -66,6 +90,7 @@ class Trace:
     unknown_operators: Mapping[str, int]
     cut: Mapping[str, int] = field(default_factory=dict)
     without: tuple[str, ...] = ()
+    beside: Beside = field(default_factory=Beside)
 
 
 class TraceBuilder:
@@ -74,11 +99,13 @@ class TraceBuilder:
     Attributes:
         operations: Operations so far, by value.
         flops: Floating-point operations so far; see `Trace`.
+        path: The module that runs now; None where that is not known.
     """
 
     def __init__(self) -> None:
         self.operations: list[Operation] = []
         self.flops = 0
+        self.path: str | None = None
         self._parameters: dict[Hashable, int] = {}
         self._packed = 0
         self._unknown: Counter[str] = Counter()
@@ -104,11 +131,18 @@ class TraceBuilder:
         return self.parameter(key, shape)
 
     def constant(
-        self, shape: Shape, *, reads_data: bool = False, number: float | None = None
+        self,
+        shape: Shape,
+        *,
+        reads_data: bool = False,
+        number: float | None = None,
+        sizes: Mapping[str, int] = NO_ATTRIBUTES,
     ) -> int:
         """A buffer, a mask, an integer input, or a value computed from such values only."""
         numbers = () if number is None else (number,)
-        return self._append(Operation("constant", (), shape, numbers, NO_ATTRIBUTES, reads_data))
+        return self._append(
+            Operation("constant", (), shape, numbers, NO_ATTRIBUTES, reads_data, sizes)
+        )
 
     def emit(
         self,
@@ -118,6 +152,7 @@ class TraceBuilder:
         *,
         numbers: tuple[float, ...] = (),
         attributes: Mapping[str, int] = NO_ATTRIBUTES,
+        sizes: Mapping[str, int] = NO_ATTRIBUTES,
     ) -> int:
         """Append an operation, or the constant that it computes.
 
@@ -130,9 +165,15 @@ class TraceBuilder:
             is_constant = is_constant and operand.operator == "constant"
             reads_data = reads_data or operand.reads_data
         if is_constant:
-            return self.constant(shape, reads_data=reads_data)
+            is_causal = sizes is CAUSAL or operator in _TRIANGLES
+            is_causal = is_causal or any(self.operations[v].sizes is CAUSAL for v in operands)
+            return self.constant(
+                shape, reads_data=reads_data, sizes=CAUSAL if is_causal else NO_ATTRIBUTES
+            )
         return self._append(
-            Operation(operator, tuple(operands), shape, numbers, attributes, reads_data)
+            Operation(
+                operator, tuple(operands), shape, numbers, attributes, reads_data, sizes, self.path
+            )
         )
 
     def count_unknown(self, operator: str) -> None:
@@ -148,7 +189,7 @@ class TraceBuilder:
         """Note what was left out, and what stands for it."""
         self._without[what] = None
 
-    def trace(self, outputs: Iterable[int], parameters: int) -> Trace:
+    def trace(self, outputs: Iterable[int], parameters: int, beside: Beside) -> Trace:
         """Everything collected."""
         return Trace(
             tuple(self.operations),
@@ -158,6 +199,7 @@ class TraceBuilder:
             dict(self._unknown),
             dict(self._cut),
             tuple(self._without),
+            beside,
         )
 
     def _append(self, operation: Operation) -> int:

@@ -19,7 +19,6 @@ from nar.graphs.architecture import Architecture, Labels
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.normal_form import NORMAL_FORM_VERSION, inference_fingerprint
 from nar.graphs.ops import ATTRIBUTES
-from nar.graphs.weights import Weights
 from nar.labels.paper_labels import paper_block, paper_family
 
 SCHEMA_VERSION = 2  # to be raised when shards of the old columns can no longer be read
@@ -30,8 +29,6 @@ ATTRIBUTE_NAMES = ",".join(ATTRIBUTES).encode()
 # This column can be made from the graph columns: a shard without it, or with the fingerprints of
 # another version of the normal form, is read all the same.
 INFERENCE = "inference"
-# This column is optional: corpora that were captured before it lack it.
-WEIGHTS = "weights"
 # How many numbers describe a kind of node: the operator, then each attribute.
 KIND_WIDTH = 1 + len(ATTRIBUTES)
 
@@ -72,9 +69,6 @@ _GRAPH_FIELDS = (
     _field("distances", pa.list_(pa.int32()), "reader minus maker of each value, by reader"),
 )
 
-WEIGHTS_FIELD = _field(
-    WEIGHTS, pa.list_(pa.string()), "last two parts of the name, shape, and number of weights"
-)
 CARD_COLUMNS: tuple[str, ...] = tuple(field.name for field in _CARD_FIELDS)
 GRAPH_COLUMNS: tuple[str, ...] = tuple(field.name for field in _GRAPH_FIELDS)
 SCHEMA = pa.schema(
@@ -85,26 +79,6 @@ SCHEMA = pa.schema(
         NORMAL_FORM_KEY: str(NORMAL_FORM_VERSION).encode(),
     },
 )
-
-
-def weights_column(items: Sequence[Weights | None]) -> pa.Array:
-    """The column of weights; a row without weights has none in its list."""
-    return pa.array([each.lines() if each else [] for each in items], WEIGHTS_FIELD.type)
-
-
-def weights_in(table: pa.Table) -> list[Weights | None]:
-    """The weights of each row of a table, which may lack the column.
-
-    Raises:
-        CorpusError: The column holds something else.
-    """
-    if WEIGHTS not in table.column_names:
-        return [None] * len(table)
-    try:
-        rows = table.column(WEIGHTS).to_pylist()
-        return [Weights.of_lines(lines) if lines else None for lines in rows]
-    except ValueError as error:
-        raise CorpusError(f"its column {WEIGHTS} does not hold weights: {error}") from error
 
 
 _INT16 = np.iinfo(np.int16)

@@ -75,7 +75,7 @@ class Found:
     """An architecture of a corpus, and the architectures of the same design.
 
     Attributes:
-        architecture: With its graph.
+        architecture: With its graph and its details.
         card: What else the corpus says of it.
         same: Cards of all other architectures with its topology, exact copies included.
     """
@@ -106,11 +106,18 @@ class Corpus:
         """The manifest of the corpus."""
         return Manifest.read(self.location)
 
-    def shards(self) -> Iterator[tuple[ShardEntry, list[Architecture]]]:
-        """Each shard with its architectures."""
+    def shards(
+        self, *, with_details: bool = False
+    ) -> Iterator[tuple[ShardEntry, list[Architecture]]]:
+        """Each shard with its architectures.
+
+        Args:
+            with_details: Whether their details are read as well, which takes longer than the rest.
+        """
         for entry in self.manifest().shards:
             path, content = self._checked(entry)
-            yield entry, _all_rows(path, entry, parsed(path, content, architectures_of))
+            rows = parsed(path, content, architectures_of, with_details=with_details)
+            yield entry, _all_rows(path, entry, rows)
 
     def architectures(self) -> Iterator[Architecture]:
         """Every architecture, in the order of the shards."""
@@ -147,7 +154,8 @@ class Corpus:
             path, content = self._checked(entry)
             shard_names = parsed(path, content, _to_lists, columns=["name"])["name"]
             if name in shard_names:
-                item, card = parsed(path, content, partial(_row, shard_names.index(name)))
+                row = partial(_row, shard_names.index(name))
+                item, card = parsed(path, content, row, with_details=True)
                 # Shards are read again: their bytes together may not fit into memory.
                 same = (
                     card

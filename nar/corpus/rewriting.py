@@ -36,7 +36,7 @@ def pack(source: Location, target: Path, *, max_rows: int = MAX_ROWS) -> Manifes
     if isinstance(source, Path) and source.resolve() == target.resolve():
         raise CorpusError(f"{source} cannot be packed into itself; name another directory")
     before = Manifest.read(source)
-    items = [item for _, shard in Corpus(source).shards() for item in shard]
+    items = [item for _, shard in Corpus(source).shards(with_details=True) for item in shard]
     _clear(target)
     groups: defaultdict[str, list[Architecture]] = defaultdict(list)
     for item in sorted(items, key=_among_relatives):
@@ -89,7 +89,7 @@ def renew(source: Location, target: Path) -> Manifest:
     target.mkdir(parents=True, exist_ok=True)
     shards = tuple(
         _renewed(entry, write_shard(target / entry.file, items))
-        for entry, items in Corpus(source).shards()
+        for entry, items in Corpus(source).shards(with_details=True)
     )
     renewed = before.model_copy(update={"shards": shards})
     renewed.write(target)

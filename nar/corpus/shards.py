@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from nar.base.errors import CorpusError
 from nar.base.files import write_whole
+from nar.corpus import beside
 from nar.corpus import columns as layout
 from nar.corpus.columns import Card, graphs_of
 from nar.corpus.location import Location
@@ -23,7 +24,6 @@ T = TypeVar("T")
 _WORDS = ("source", "library", "family", "block", "task", "tier", "backbone")
 _PAPER_WORDS = ("paper_family", "paper_block")
 _NORMAL_FORM = layout.SCHEMA.metadata[layout.NORMAL_FORM_KEY]
-_WITHOUT_INFERENCE = tuple(name for name in layout.SCHEMA.names if name != layout.INFERENCE)
 # One page for each column: related rows repeat each other, and compression sees one page at a time.
 _WHOLE = 1 << 30
 SMALLEST: Final = 19  # the strongest ordinary level of zstd
@@ -60,8 +60,11 @@ def _write_table(table: pa.Table, path: Path, level: int) -> None:
         path,
         compression="zstd",
         compression_level=level,
-        use_dictionary=[*_WORDS, *_PAPER_WORDS, f"{layout.WEIGHTS}.list.element"],
-        use_byte_stream_split=[f"{name}.list.element" for name in layout.GRAPH_COLUMNS],
+        use_dictionary=[*_WORDS, *_PAPER_WORDS, *beside.BY_WORD],
+        use_byte_stream_split=[
+            *(f"{name}.list.element" for name in layout.GRAPH_COLUMNS),
+            *beside.BY_BYTE,
+        ],
         row_group_size=_WHOLE,
         data_page_size=_WHOLE,
         max_rows_per_page=_WHOLE,
@@ -78,19 +81,23 @@ def _table(architectures: Sequence[Architecture]) -> pa.Table:
     }
     graphs = layout.graph_columns([item.graph for item in architectures])
     table = pa.table({**columns, **graphs}, schema=layout.SCHEMA)
-    if not any(item.weights for item in architectures):
-        return table
-    weights = layout.weights_column([item.weights for item in architectures])
-    return table.append_column(layout.WEIGHTS_FIELD, weights)
+    if any(item.weights for item in architectures):
+        weights = beside.weights_column([item.weights for item in architectures])
+        table = table.append_column(beside.WEIGHTS_FIELD, weights)
+    if any(item.details for item in architectures):
+        columns_of = beside.details_columns([item.details for item in architectures])
+        for field, column in zip(beside.DETAILS_FIELDS, columns_of, strict=True):
+            table = table.append_column(field, column)
+    return table
 
 
 def read_shard(path: Path) -> list[Architecture]:
-    """Read one shard back.
+    """Read one shard back, with all that it holds.
 
     Raises:
         CorpusError: Names a shard that is missing, damaged, or of another schema version.
     """
-    return parsed(path, shard_bytes(path), architectures_of)
+    return parsed(path, shard_bytes(path), architectures_of, with_details=True)
 
 
 class ShardReader:
@@ -148,6 +155,7 @@ def parsed(
     parse: Callable[[pa.Table], T],
     *,
     columns: Sequence[str] | None = None,
+    with_details: bool = False,
 ) -> T:
     """What ``parse`` makes of some columns of a shard.
 
@@ -155,8 +163,9 @@ def parsed(
         path: Where the shard lies, for errors.
         content: Its bytes.
         parse: Reads the table; may raise whatever damage leads to.
-        columns: The columns to read; all if None. If inference fingerprints are wanted and the
-            shard has none of today's, all its other columns are read.
+        columns: The columns to read; all but details if None. If inference fingerprints are wanted
+            and the shard has none of today's, all its other columns are read.
+        with_details: Whether the columns of details are read, too, where it has them.
 
     Raises:
         CorpusError: The content is damaged, foreign, or of another schema version.
@@ -164,11 +173,9 @@ def parsed(
     with _naming(path):
         file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
         _check_schema(file.schema_arrow)
-        if not (_has_inference(file.schema_arrow) or (columns and layout.INFERENCE not in columns)):
-            optional = {layout.WEIGHTS} & set(file.schema_arrow.names)
-            columns = [*_WITHOUT_INFERENCE, *optional]
+        wanted = _wanted(file.schema_arrow, columns, with_details=with_details)
         # Shards are small: threads take longer to begin than they read.
-        table = file.read(columns=columns, use_threads=False)
+        table = file.read(columns=wanted, use_threads=False)
         for name in table.column_names:
             if table.column(name).null_count:
                 raise CorpusError(f"its column {name} has empty places")
@@ -186,6 +193,16 @@ def _naming(path: Location) -> Iterator[None]:
         raise CorpusError(f"shard {path} cannot be read ({reason}); extract it again") from error
     except CorpusError as error:
         raise CorpusError(f"shard {path} cannot be read: {error}; extract it again") from error
+
+
+def _wanted(schema: pa.Schema, columns: Sequence[str] | None, *, with_details: bool) -> list[str]:
+    """The columns that are read of a shard."""
+    is_needed = columns is None or layout.INFERENCE in columns
+    if is_needed and not _has_inference(schema):
+        columns = None
+    left_out = set() if _has_inference(schema) else {layout.INFERENCE}
+    left_out |= set() if with_details else set(beside.DETAILS)
+    return [name for name in columns or schema.names if name not in left_out]
 
 
 def _has_inference(schema: pa.Schema) -> bool:
@@ -224,9 +241,14 @@ def architectures_of(table: pa.Table) -> list[Architecture]:
             card.exact,
             card.inference,
             weights,
+            details,
         )
-        for card, graph, weights in zip(
-            layout.cards_of(table), graphs_of(table), layout.weights_in(table), strict=True
+        for card, graph, weights, details in zip(
+            layout.cards_of(table),
+            graphs_of(table),
+            beside.weights_in(table),
+            beside.details_in(table),
+            strict=True,
         )
     ]
 

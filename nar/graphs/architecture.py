@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from nar.graphs.details import Details
 from nar.graphs.fingerprints import Fingerprinted, fingerprinted
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.ops import Trait, mask_of
@@ -71,6 +72,7 @@ class Architecture:
         exact: Exact fingerprint, sha256 hex.
         inference: Inference fingerprint, sha256 hex.
         weights: Names and shapes of its weights; None where nobody recorded them.
+        details: What capture saw beside the graph; None where nobody recorded it.
     """
 
     labels: Labels
@@ -80,6 +82,7 @@ class Architecture:
     exact: str
     inference: str
     weights: Weights | None = field(default=None, compare=False, repr=False)
+    details: Details | None = field(default=None, compare=False, repr=False)
 
     @property
     def parameters(self) -> int:
@@ -101,6 +104,7 @@ def architecture(
     labels: Labels,
     network: Fingerprinted | ComputationalGraph,
     weights: Weights | None = None,
+    details: Details | None = None,
 ) -> Architecture:
     """Complete the record of a captured model.
 
@@ -108,12 +112,20 @@ def architecture(
         labels: Name and labels.
         network: A graph with its fingerprints, or a valid graph in any numbering.
         weights: Names and shapes of its weights.
+        details: What capture saw beside the graph.
     """
     if isinstance(network, ComputationalGraph):
         network = fingerprinted(network)
     block = coarse_block(network.graph)
     return Architecture(
-        labels, block, network.graph, network.topology, network.exact, network.inference, weights
+        labels,
+        block,
+        network.graph,
+        network.topology,
+        network.exact,
+        network.inference,
+        weights,
+        details,
     )
 
 

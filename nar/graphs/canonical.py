@@ -123,8 +123,8 @@ class Coded:
     adjacency: Adjacency
     codes: list[Code]
 
-    def canonical(self) -> ComputationalGraph:
-        """The graph in canonical order."""
+    def canonical(self) -> tuple[ComputationalGraph, NDArray[np.int64]]:
+        """The graph in canonical order, and that order: shape (nodes,), numbers of its nodes."""
         return _ordered(self.adjacency, self.codes)
 
     def exact(self, parameters: int) -> str:
@@ -141,7 +141,7 @@ def canonical(graph: ComputationalGraph) -> ComputationalGraph:
     Args:
         graph: A valid graph in any numbering.
     """
-    return Adjacency(graph).coded().canonical()
+    return Adjacency(graph).coded().canonical()[0]
 
 
 def topology_fingerprint(graph: ComputationalGraph) -> str:
@@ -177,7 +177,9 @@ def _bytes_of_rows(rows: NDArray[np.integer]) -> list[bytes]:
     return [content[start : start + width] for start in range(0, len(content), width)]
 
 
-def _ordered(adjacency: Adjacency, codes: list[Code]) -> ComputationalGraph:
+def _ordered(
+    adjacency: Adjacency, codes: list[Code]
+) -> tuple[ComputationalGraph, NDArray[np.int64]]:
     graph, depths = adjacency.graph, _depths(adjacency)
     outputs = set(adjacency.order).difference(*adjacency.operands)
     if _are_tied(adjacency, depths, codes, outputs):
@@ -185,15 +187,16 @@ def _ordered(adjacency: Adjacency, codes: list[Code]) -> ComputationalGraph:
         refined = adjacency.codes(codes)
         codes = [code + again for code, again in zip(codes, refined, strict=True)]
     roots = sorted(outputs, key=lambda node: (-depths[node], codes[node]))
-    order = _deepest_first_order(adjacency, depths, codes, roots)
+    order = np.array(_deepest_first_order(adjacency, depths, codes, roots), dtype=np.int64)
     position = np.empty(graph.nodes, dtype=np.int32)
     position[order] = np.arange(graph.nodes, dtype=np.int32)
-    return replace(
+    ordered = replace(
         graph,
         op_ids=np.ascontiguousarray(graph.op_ids[order]),
         attributes=np.ascontiguousarray(graph.attributes[order]),
         edge_index=_renumbered_edges(adjacency, position),
     )
+    return ordered, order
 
 
 def _depths(adjacency: Adjacency) -> list[int]:

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from math import log2
 from typing import Final, Literal, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from nar.graphs.canonical import Adjacency
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.normal_form.folding import inference_fingerprint_of
@@ -75,14 +78,21 @@ def fingerprinted(graph: ComputationalGraph) -> Fingerprinted:
     Args:
         graph: A valid graph in any numbering.
     """
+    return in_order(graph)[0]
+
+
+def in_order(graph: ComputationalGraph) -> tuple[Fingerprinted, NDArray[np.int64]]:
+    """As `fingerprinted`, and the canonical order: shape (nodes,), numbers of the graph's nodes."""
     adjacency = Adjacency(graph)
     written = adjacency.coded()
-    return Fingerprinted(
-        written.canonical(),
+    ordered, order = written.canonical()
+    network = Fingerprinted(
+        ordered,
         adjacency.topology(),
         written.exact(graph.parameters),
         inference_fingerprint_of(written),
     )
+    return network, order
 
 
 def sameness(one: HasFingerprints, other: HasFingerprints) -> Sameness | None:

@@ -63,6 +63,21 @@ class Unread:
         is_cut_off = bool(self.cut) and 2 * self.lost > self.parameters
         return 2 * self.unknown_times <= self.operators and not is_cut_off
 
+    def kinds(self) -> tuple[str, ...]:
+        """What was not read, one text a kind.
+
+        Example:
+            >>> Unread((Count("my::op", 3),), lost=5).kinds()
+            ('operator my::op 3', 'weights that reach no result 5')
+        """
+        return (
+            *(f"operator {each.name} {each.times}" for each in self.unknown),
+            *(f"cut {each.name} {each.times}" for each in self.cut),
+            *((f"weights that reach no result {self.lost}",) if self.lost else ()),
+            *(f"{each.name} {each.times}" for each in self.facts),
+            *(f"without {each}" for each in self.without),
+        )
+
     def to_plain(self) -> dict[str, Any]:
         """Plain data for JSON."""
         return asdict(self)

@@ -6,6 +6,7 @@
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.errors import InvalidInputError, UnknownArchitectureError
 from nar.base.model_files import WANTED
+from nar.capture.record import with_unread
 from nar.graphs.architecture import architecture
 from nar.own.files import is_file_name, resolve_file
 from nar.zoo import ArchitectureSpec, ZooCapture, source_names, source_of
@@ -55,7 +56,7 @@ def capture_architecture(name: str, asking: Asking = NOTHING_STATED) -> ZooCaptu
         # A source that does not say where its time goes spends it on the forward pass.
         with lap("forward"):
             capture = spec.capture()
-        item = architecture(spec.labels, capture.network, capture.weights)
+        item = architecture(spec.labels, capture.network, capture.weights, with_unread(capture))
     return ZooCapture(
         item,
         capture.unknown_operators,

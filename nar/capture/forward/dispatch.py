@@ -10,10 +10,11 @@ import os
 import random
 import sysconfig
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from functools import partial
+from inspect import signature as signature_of
 from pathlib import Path
 
 import numpy as np
@@ -28,9 +29,10 @@ from nar.capture.forward.placement import Placement, flat_tensors, inference, pl
 from nar.capture.forward.recorder import Recorder
 from nar.capture.forward.untouched import has_lazy, renew_lazy, silence, untouched
 from nar.capture.graphs import to_capture
-from nar.capture.leaves import input_values, tensor_inputs
+from nar.capture.leaves import input_values, signature, tensor_inputs
 from nar.capture.record import Capture, CaptureInputs
-from nar.capture.trace import Trace, TraceBuilder
+from nar.capture.sizes import stated_of
+from nar.capture.trace import Beside, Trace, TraceBuilder
 from nar.capture.values import TensorValues, by_storage
 from nar.graphs.canonical import exact_fingerprint
 from nar.graphs.weights import Shape, Weights, weights_of
@@ -224,7 +226,8 @@ def _trace(module: nn.Module, inputs: CaptureInputs, placement: Placement, *, na
     stand_ins = [placement.state[key] for key in weights if key in placement.state]
     builder = TraceBuilder()
     values = TensorValues(builder, {**learned, **by_storage(stand_ins)})
-    recorder = Recorder(builder, values)
+    paths = {id(child): path for path, child in reversed(list(module.named_modules()))}
+    recorder = Recorder(builder, values, paths)
     # The forward of a model can raise anything; a job over thousands of models wants one error.
     try:
         result = _run(module, inputs, placement, recorder)
@@ -235,7 +238,33 @@ def _trace(module: nn.Module, inputs: CaptureInputs, placement: Placement, *, na
         came = "None" if result is None else f"an object of {type(result).__name__}"
         reason = f"wanted a tensor somewhere in the output of forward, came {came}"
         raise CaptureError(name, "-", reason)
-    return builder.trace(outputs, sum(tensor.numel() for tensor in learned.values()))
+    beside = Beside(
+        signature(_named_inputs(module, inputs)),
+        signature(named_tensors("", result)),
+        stated_of(module.named_modules()),
+    )
+    return builder.trace(outputs, sum(tensor.numel() for tensor in learned.values()), beside)
+
+
+def _named_inputs(module: nn.Module, inputs: CaptureInputs) -> Iterator[tuple[str, Tensor]]:
+    """The tensors of a call, each with the name of the parameter that takes it."""
+    try:
+        names = list(signature_of(module.forward).parameters)
+    except (TypeError, ValueError):  # a forward that is written in C++ has no signature
+        names = []
+    for place, value in enumerate(inputs.args):
+        yield from named_tensors(names[place] if place < len(names) else "", value)
+    for name, value in inputs.kwargs.items():
+        yield from named_tensors(name, value)
+
+
+def named_tensors(name: str, value: object) -> Iterator[tuple[str, Tensor]]:
+    """Every tensor of a value, each with its key in a mapping, or with the name of the whole."""
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from named_tensors(str(key), each)
+    else:
+        yield from ((name, tensor) for tensor in flat_tensors(value))
 
 
 def _is_quantised(buffer: Tensor) -> bool:

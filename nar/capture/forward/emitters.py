@@ -7,8 +7,8 @@ from typing import Any
 
 from torch import Tensor
 
-from nar.capture.trace import Shape, TraceBuilder
-from nar.capture.window import channel_ratio, covers, window
+from nar.capture.sizes import attention_sizes, channel_ratio, covers, layer_sizes, window
+from nar.capture.trace import CAUSAL, NO_ATTRIBUTES, Shape, TraceBuilder
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,19 @@ def node(operator: str) -> Emit:
         return builder.emit(operator, call.values, call.shape)
 
     return emit
+
+
+def ordered(builder: TraceBuilder, call: AtenCall) -> int:
+    """A comparison by size; of all pairs of positions, it is a causal mask."""
+    sizes = pair_sizes(call.shapes, call.shape)
+    return builder.emit("compare", call.values, call.shape, sizes=sizes)
+
+
+def pair_sizes(shapes: Sequence[Shape], shape: Shape) -> Mapping[str, int]:
+    """Sizes of a comparison: causal if it has all pairs of two equally long rows."""
+    sides = {prod(each) for each in shapes}
+    is_of_pairs = len(shapes) == 2 and len(sides) == 1 and prod(shape) >= max(sides) ** 2 > 1
+    return CAUSAL if is_of_pairs else NO_ATTRIBUTES
 
 
 def arithmetic(operator: str) -> Emit:
@@ -208,7 +221,8 @@ def convolution(builder: TraceBuilder, call: AtenCall) -> int:
     builder.flops += 2 * prod(weight[1:]) * prod(source if transposed else call.shape)
     attributes = window(weight[2:], call.args[3], call.args[5]) | channel_ratio(*channels)
     operator = "conv_transpose" if transposed else _conv_class(groups, channels[0])
-    return builder.emit(operator, call.values, call.shape, attributes=attributes)
+    sizes = layer_sizes(*channels)
+    return builder.emit(operator, call.values, call.shape, attributes=attributes, sizes=sizes)
 
 
 def _conv_class(groups: int, in_channels: int) -> str:
@@ -289,7 +303,27 @@ def attention(builder: TraceBuilder, call: AtenCall) -> int:
     scores = prod(query[:-1]) * key[-2]
     builder.flops += 2 * scores * (query[-1] + value[-1])
     heads = {"heads": query[1]} if len(query) == 4 else {}
-    return builder.emit("attention", call.values, call.shape, attributes=heads)
+    sizes = attention_sizes(query, key, value)
+    if _is_causal(call):
+        sizes |= CAUSAL
+    return builder.emit("attention", call.values, call.shape, attributes=heads, sizes=sizes)
+
+
+# Place of ``is_causal`` among the positional arguments; in most spellings it is the sixth.
+_IS_CAUSAL = {
+    "_scaled_dot_product_flash_attention": 4,
+    "_scaled_dot_product_flash_attention_for_cpu": 4,
+    "_scaled_dot_product_efficient_attention": 6,
+    "_scaled_dot_product_cudnn_attention": 6,
+}
+
+
+def _is_causal(call: AtenCall) -> bool:
+    """Whether attention masks what comes after each query; arguments by name stand last."""
+    place = _IS_CAUSAL.get(call.name, 5)
+    by_place = call.args[: len(call.args) - len(call.kwargs)]
+    given = call.kwargs.get("is_causal", by_place[place] if place < len(by_place) else False)
+    return given is True
 
 
 def _layer(builder: TraceBuilder, value: int, shape: Shape, weight: int, bias: int) -> int:
@@ -328,7 +362,10 @@ def _attended(
     ]
     query, key = shapes[0], shapes[1]
     builder.flops += 4 * prod(query[:-1]) * key[-2] * width
-    attended = builder.emit("attention", parts, query, attributes={"heads": int(heads)})
+    sizes = layer_sizes(width, width) | {"heads": int(heads), "head_size": width // int(heads)}
+    attended = builder.emit(
+        "attention", parts, query, attributes={"heads": int(heads)}, sizes=sizes
+    )
     return _layer(builder, attended, query, weight, bias)
 
 
@@ -403,7 +440,8 @@ def packed_recurrent(operator: str, gates: int) -> Emit:
         learned = builder.packed(id(call.args[2][0]), (matrices + biases,))
         ratio = channel_ratio(source[-1], call.shape[-1])
         operands = (call.values[0], learned)
-        return builder.emit(operator, operands, call.shape, attributes=ratio)
+        sizes = layer_sizes(source[-1], call.shape[-1])
+        return builder.emit(operator, operands, call.shape, attributes=ratio, sizes=sizes)
 
     return emit
 
@@ -416,7 +454,8 @@ def recurrent(operator: str) -> Emit:
         weights = sum(prod(shape) for shape in others if len(shape) == 2)
         builder.flops += 2 * weights * prod(source[:-1])
         ratio = channel_ratio(source[-1], call.shape[-1])
-        return builder.emit(operator, call.values, call.shape, attributes=ratio)
+        sizes = layer_sizes(source[-1], call.shape[-1])
+        return builder.emit(operator, call.values, call.shape, attributes=ratio, sizes=sizes)
 
     return emit
 

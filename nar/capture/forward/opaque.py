@@ -224,7 +224,7 @@ class OpaqueFunctions(TorchFunctionMode):
         operator, shapes = entry
         every = (*args, *kwargs.values())
         run = partial(lightly, func, shapes, args, kwargs)
-        return self._recorder.record(operator, every, run)
+        return self._recorder.record(operator, every, run, kwargs)
 
 
 def lightly(

@@ -1,8 +1,10 @@
 """Recorder: sees every ATen call of a forward pass and writes it to a trace."""
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from types import FrameType, MappingProxyType
 from typing import Any, TypeVar
 
 import torch
@@ -10,7 +12,7 @@ from torch import Tensor
 
 from nar.capture import torch_internals as internals
 from nar.capture.forward.aten import SPLITS, aten_table
-from nar.capture.forward.emitters import AtenCall, Emit, Table, unknown
+from nar.capture.forward.emitters import AtenCall, Emit, Table, fold, unknown
 from nar.capture.forward.forms import run
 from nar.capture.trace import Shape, TraceBuilder
 from nar.capture.values import TensorValues, shape_of
@@ -61,14 +63,23 @@ class Recorder(internals.TorchDispatchMode):
     Args:
         builder: Receives the operations.
         values: Knows which value each tensor holds.
+        paths: Path of each module that runs, by its identity; none where a graph is interpreted.
 
     Attributes:
+        module: Path of the module that a graph says it runs; None where it does not say.
         last_operator: The last operator called, for error reports.
     """
 
-    def __init__(self, builder: TraceBuilder, values: TensorValues) -> None:
+    def __init__(
+        self,
+        builder: TraceBuilder,
+        values: TensorValues,
+        paths: Mapping[int, str] = MappingProxyType({}),
+    ) -> None:
         super().__init__()
         self.builder = builder
+        self.module: str | None = None
+        self._paths = paths
         self.values = values
         self.last_operator = "-"
         self._paused = 0
@@ -93,13 +104,20 @@ class Recorder(internals.TorchDispatchMode):
             self._record(_plan(func), (args, kwargs), operands, result)
         return result
 
-    def record(self, operator: str, args: tuple[Any, ...], run: Callable[[], T]) -> T:
+    def record(
+        self,
+        operator: str,
+        args: tuple[Any, ...],
+        run: Callable[[], T],
+        named: Mapping[str, Any] | None = None,
+    ) -> T:
         """Record one call as a whole, without the operators that it consists of.
 
         Args:
             operator: The operator that the call stands for, as ``aten::lstm``.
-            args: Its arguments.
+            args: Its arguments, those given by name last.
             run: Computes the result.
+            named: The arguments given by name, which are among ``args`` too.
         """
         self.last_operator = operator
         self._paused += 1
@@ -108,7 +126,7 @@ class Recorder(internals.TorchDispatchMode):
         finally:
             self._paused -= 1
         with internals.without_torch_functions():
-            self._record(_whole(operator), (args, {}), self._operands(args), result)
+            self._record(_whole(operator), (args, named or {}), self._operands(args), result)
         return result
 
     def leave(self, function: str, tensor: Tensor) -> None:
@@ -134,6 +152,8 @@ class Recorder(internals.TorchDispatchMode):
         targets = [tensor for tensor in written if isinstance(tensor, Tensor)]
         if not results and not targets:
             return
+        if plan.emit is not fold:
+            self.builder.path = running_module(self._paths) if self._paths else self.module
         shape = shape_of(results[0] if results else targets[0])
         call = AtenCall(plan.name, args, kwargs, *operands, shape)
         if plan.name in SPLITS and not targets:
@@ -165,3 +185,23 @@ def tensors_of(values: Iterable[Any]) -> Iterator[Tensor]:
             yield value
         elif isinstance(value, list | tuple):
             yield from tensors_of(value)
+
+
+def running_module(paths: Mapping[int, str]) -> str | None:
+    """The path of the module whose method runs: the innermost of a model on the stack of calls.
+
+    The stack is read, and nothing is put around modules: what a module finds about itself, such as
+    its hooks, stays as it is.
+
+    Args:
+        paths: Path of each module of the model by its identity.
+    """
+    above: FrameType | None = sys._getframe(1)
+    while above is not None:
+        code = above.f_code
+        if code.co_argcount and code.co_varnames[0] == "self":
+            path = paths.get(id(above.f_locals.get("self")))
+            if path is not None:
+                return path
+        above = above.f_back
+    return None

@@ -1,6 +1,7 @@
 """Capture of an ONNX file: its graph only, never weights that lie in other files."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import replace
 from math import prod
 from pathlib import Path
@@ -11,14 +12,14 @@ import numpy as np
 from nar.base.errors import CaptureError
 from nar.capture.forward.dispatch import one_line
 from nar.capture.graphs import to_capture
-from nar.capture.leaves import input_values
+from nar.capture.leaves import input_values, port
 from nar.capture.onnx.bodies import in_line
 from nar.capture.onnx.facts import facts_of, onnx, operator_name
 from nar.capture.onnx.ops import OPERANDS, QUANTISED, SPLITS, WEIGHTS, OnnxCall, onnx_table
 from nar.capture.onnx.patterns import in_standard_form, simplified
 from nar.capture.onnx.runtime import standard_name
 from nar.capture.record import Capture
-from nar.capture.trace import Trace, TraceBuilder
+from nar.capture.trace import Beside, Trace, TraceBuilder
 
 # Chosen: a weight is compared with as many tables of its shape; language models have one or two.
 _MOST_TABLES: Final = 4
@@ -110,6 +111,7 @@ class OnnxReader:
             self._values[entry.name] = value
         for node in simplified(self._graph, self.facts):
             self.last_operator = node.op_type
+            self._builder.path = _module_of(node)
             outputs = [name for name in node.output if name]
             if node.op_type in SPLITS:
                 self._values.update({name: self._node(node, name) for name in outputs})
@@ -117,7 +119,14 @@ class OnnxReader:
                 value = self._value(node, node.output[0])
                 self._values.update(dict.fromkeys(outputs, value))
         outputs = [self._read(output.name) for output in self._graph.output]
-        return self._builder.trace(outputs, self._parameters)
+        beside = Beside(self._signature(inputs), self._signature(self._graph.output))
+        return self._builder.trace(outputs, self._parameters, beside)
+
+    def _signature(self, entries: Iterable[Any]) -> tuple[str, ...]:
+        return tuple(
+            port(entry.name, _kind(entry.type.tensor_type.elem_type), self.facts.shape(entry.name))
+            for entry in entries
+        )
 
     def _value(self, node: Any, output: str) -> int:  # noqa: ANN401
         # A file whose weights were removed makes tensors of their shapes.
@@ -195,6 +204,18 @@ def _operands(node: Any) -> list[str]:  # noqa: ANN401
     every = list(node.input)
     positions = OPERANDS.get(node.op_type, range(len(every)))
     return [every[position] for position in positions if position < len(every) and every[position]]
+
+
+def _module_of(node: Any) -> str | None:  # noqa: ANN401
+    """The module that ran a node, where its name says it, as in ``/layers.3/q_proj/MatMul``."""
+    path, _, _ = node.name.rpartition("/")
+    return ".".join(part for part in path.split("/") if part) if node.name[:1] == "/" else None
+
+
+def _kind(code: int) -> str:
+    """What the numbers of a type are."""
+    kind: str = onnx("helper").tensor_dtype_to_np_dtype(code).kind
+    return {"b": "bool", "i": "int", "u": "int", "c": "complex"}.get(kind, "float")
 
 
 def _is_float(code: int) -> bool:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from nar.capture.forward.emitters import mean_class
+from nar.capture.forward.emitters import mean_class, pair_sizes
 from nar.capture.onnx.facts import UNKNOWN_SHAPE
-from nar.capture.trace import Shape, TraceBuilder
-from nar.capture.window import channel_ratio, covers, window
+from nar.capture.sizes import attention_sizes, channel_ratio, covers, layer_sizes, window
+from nar.capture.trace import CAUSAL, Shape, TraceBuilder
 
 _NO_END = 2**31 - 1  # exporters write at least this for the end of an axis
 
@@ -223,7 +223,8 @@ def onnx_conv(builder: TraceBuilder, call: OnnxCall) -> int:
     depthwise = "conv_depthwise" if groups == channels[0] else "conv_grouped"
     operator = "conv" if groups == 1 else depthwise
     attributes = _window(call, weight[2:]) | channel_ratio(*channels)
-    return builder.emit(operator, call.values, call.shape, attributes=attributes)
+    sizes = layer_sizes(*channels)
+    return builder.emit(operator, call.values, call.shape, attributes=attributes, sizes=sizes)
 
 
 def onnx_conv_transpose(builder: TraceBuilder, call: OnnxCall) -> int:
@@ -232,7 +233,13 @@ def onnx_conv_transpose(builder: TraceBuilder, call: OnnxCall) -> int:
     channels = (weight[0], weight[1] * int(call.attributes.get("group", 1)))
     builder.flops += 2 * prod(weight[1:]) * prod(call.shapes[0])
     attributes = _window(call, weight[2:]) | channel_ratio(*channels)
-    return builder.emit("conv_transpose", call.values, call.shape, attributes=attributes)
+    return builder.emit(
+        "conv_transpose",
+        call.values,
+        call.shape,
+        attributes=attributes,
+        sizes=layer_sizes(*channels),
+    )
 
 
 def onnx_pool(operator: str) -> EmitOnnx:
@@ -288,6 +295,12 @@ def onnx_gather(builder: TraceBuilder, call: OnnxCall) -> int:
     return builder.emit("index", call.values, call.shape)
 
 
+def onnx_ordered(builder: TraceBuilder, call: OnnxCall) -> int:
+    """A comparison by size; of all pairs of positions, it is a causal mask."""
+    sizes = pair_sizes(call.shapes, call.shape)
+    return builder.emit("compare", call.values, call.shape, sizes=sizes)
+
+
 def onnx_trilu(builder: TraceBuilder, call: OnnxCall) -> int:
     """One of the two triangles."""
     operator = "triu" if call.attributes.get("upper", 1) else "tril"
@@ -303,7 +316,32 @@ def onnx_attention(builder: TraceBuilder, call: OnnxCall) -> int:
         scores = prod(query[:-1]) * key[-2] * (1 if len(query) == 4 else heads)
         width = query[-1] + call.shapes[2][-1]
         builder.flops += 2 * scores * (width if len(query) == 4 else width // max(heads, 1))
-    return builder.emit("attention", call.values, call.shape, attributes={"heads": heads})
+    sizes = _attention_sizes(call, heads)
+    return builder.emit(
+        "attention", call.values, call.shape, attributes={"heads": heads}, sizes=sizes
+    )
+
+
+def _attention_sizes(call: OnnxCall, heads: int) -> dict[str, int]:
+    """Sizes of attention over (batch, heads, length, width) or (batch, length, heads x width)."""
+    shapes = call.shapes[:3]
+    sizes = dict(CAUSAL) if call.attributes.get("is_causal") else {}
+    if call.attributes.get("local_window_size", 0) > 0:
+        sizes["window"] = call.attributes["local_window_size"]
+    if UNKNOWN_SHAPE in shapes or not heads:
+        return sizes | ({"heads": heads} if heads else {})
+    if len(shapes[0]) == _WITH_HEADS:
+        return sizes | attention_sizes(*shapes)
+    of_keys = call.attributes.get("kv_num_heads", heads)
+    counts = (heads, of_keys, of_keys)
+    by_head = [
+        (shape[0], count, shape[-2], shape[-1] // count)
+        for shape, count in zip(shapes, counts, strict=True)
+    ]
+    return sizes | attention_sizes(*by_head)
+
+
+_WITH_HEADS = 4  # axes: batch, heads, length, width
 
 
 # The same numbers in another shape, order, type or place; dropout outside training.
@@ -341,8 +379,7 @@ NODES = {
     "GroupNormalization": "group_norm", "RMSNormalization": "rms_norm",
     "SimplifiedLayerNormalization": "rms_norm", "LpNormalization": "l2_norm",
     "MeanVarianceNormalization": "layer_norm", "Where": "where",
-    "Equal": "compare", "Greater": "compare", "GreaterOrEqual": "compare", "Less": "compare",
-    "LessOrEqual": "compare", "IsNaN": "compare", "IsInf": "compare", "And": "logical",
+    "Equal": "compare", "IsNaN": "compare", "IsInf": "compare", "And": "logical",
     "Or": "logical", "Not": "logical", "Xor": "logical", "BitwiseAnd": "logical",
     "BitwiseOr": "logical", "BitwiseXor": "logical", "BitwiseNot": "logical", "ArgMax": "argmax",
     "ArgMin": "argmax", "CumSum": "cumsum", "Unique": "sort", "NonZero": "index",
@@ -422,6 +459,7 @@ def onnx_table() -> Mapping[str, EmitOnnx]:
         "AveragePool": onnx_pool("avg_pool"),
         "Gather": onnx_gather,
         "Trilu": onnx_trilu,
+        **dict.fromkeys(("Greater", "GreaterOrEqual", "Less", "LessOrEqual"), onnx_ordered),
         "Attention": onnx_attention,
         "RotaryEmbedding": onnx_node("rotary", 1),
         "State": onnx_state,

@@ -289,7 +289,8 @@ def _attention(call: _Call) -> Iterator[Any]:
     widths = call.attributes.get("qkv_hidden_sizes") or [extents[-1] // 3 if extents else 0] * 3
     parts = _names(call)
     yield _cut(mixed, parts, widths)
-    yield from _attended(call, parts, call.number("num_heads"))
+    is_causal = bool(call.number("unidirectional"))
+    yield from _attended(call, parts, call.number("num_heads"), is_causal=is_causal)
 
 
 def _names(call: _Call) -> list[str]:
@@ -304,8 +305,12 @@ def _cut(value: str, parts: list[str], shares: Iterable[int] = (), axis: int = -
     return node
 
 
-def _attended(call: _Call, parts: list[str], heads: int) -> Iterator[Any]:
-    yield node_of("Attention", parts, call.result, q_num_heads=heads)
+def _attended(
+    call: _Call, parts: list[str], heads: int, keys: int = 0, *, is_causal: bool = False
+) -> Iterator[Any]:
+    stated = {"q_num_heads": heads, "kv_num_heads": keys or heads}
+    stated |= {"is_causal": int(is_causal), "local_window_size": call.number("local_window_size")}
+    yield node_of("Attention", parts, call.result, **stated)
     for place, part in enumerate(parts[1:], start=1):
         if place < len(call.outputs) and call.outputs[place]:
             yield node_of("Identity", [part], call.outputs[place])
@@ -331,7 +336,8 @@ def _multi_head(call: _Call) -> Iterator[Any]:
                 yield constant_of(f"{cut}/{name}", np.array([bound]))
             yield node_of("Slice", [bias, f"{cut}/from", f"{cut}/to"], cut)
         yield from _sum(source, [cut] if bias and width else [], part)
-    yield from _attended(call, parts, call.number("num_heads"))
+    is_causal = bool(call.number("unidirectional"))
+    yield from _attended(call, parts, call.number("num_heads"), is_causal=is_causal)
 
 
 def _grouped_query(call: _Call) -> Iterator[Any]:
@@ -347,7 +353,7 @@ def _grouped_query(call: _Call) -> Iterator[Any]:
     for place, (source, part) in enumerate(zip(given, parts, strict=True)):
         turned = "RotaryEmbedding" if is_turned and place < 2 else "Identity"
         yield node_of(turned, [source], part)
-    yield from _attended(call, parts, heads)
+    yield from _attended(call, parts, heads, keys, is_causal=True)
 
 
 def _grouped_norm(call: _Call) -> Iterator[Any]:

@@ -4,8 +4,8 @@ from dataclasses import replace
 from math import inf, prod
 
 from nar.capture.rewrites.match import Matcher
+from nar.capture.sizes import channel_ratio
 from nar.capture.trace import PARTS, Operation, Shape
-from nar.capture.window import channel_ratio
 from nar.graphs.ops import Trait, with_any
 
 # Operator -> the number that its window reads beyond the border.
@@ -139,7 +139,8 @@ def attention(match: Matcher, operation: Operation) -> Operation | None:
         if scores is None:
             continue
         product, biases = scores
-        query, key = match.captured(product).operands
+        scored = match.captured(product)
+        query, key = scored.operands
         heads = {"heads": softmax.shape[1]} if len(softmax.shape) == 4 else {}
         return bare_attention(
             match,
@@ -149,9 +150,19 @@ def attention(match: Matcher, operation: Operation) -> Operation | None:
                 operands=(query, key, operation.operands[1 - side], *biases),
                 numbers=(),
                 attributes=heads,
+                sizes=_sizes(operation, scored, softmax) | heads,
             ),
         )
     return None
+
+
+def _sizes(operation: Operation, scored: Operation, softmax: Operation) -> dict[str, int]:
+    """Sizes of attention that is written out, from its two products."""
+    size = int(scored.numbers[1]) if len(scored.numbers) == 3 else 0
+    keys, queries = (*reversed(softmax.shape), 0, 0)[:2]
+    width = operation.numbers[2] if len(operation.numbers) == 3 else 0
+    sizes = {"queries": queries, "keys": keys, "head_size": size, "value_size": int(width)}
+    return {name: number for name, number in sizes.items() if number}
 
 
 def _safe_softmax(match: Matcher, value: int) -> Operation:
