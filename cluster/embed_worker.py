@@ -59,7 +59,7 @@ def parsed_part(part: str) -> tuple[str, list[int]]:
 
 
 def missing_parts(
-    shards: Iterable[tuple[ShardEntry, Sequence[bool]]], part_rows: int
+    shards: Iterable[tuple[ShardEntry, NDArray[np.bool_]]], part_rows: int
 ) -> Iterator[tuple[str, int]]:
     """Parts with the rows that an index lacks, and how many rows each part has.
 
@@ -68,7 +68,7 @@ def missing_parts(
         part_rows: The most rows of a part.
     """
     for entry, are_there in shards:
-        rows = [row for row, is_there in enumerate(are_there) if not is_there]
+        rows = np.flatnonzero(~are_there).tolist()
         for low in range(0, len(rows), part_rows):
             part = rows[low : low + part_rows]
             yield named_part(entry.file, part), len(part)
@@ -232,11 +232,11 @@ class EmbedWorker:
         vectors = self._embedder.embed([item.graph for item in items])
         return EmbeddedPart(tuple(map(card_of, items)), vectors)
 
-    def write(self, part: str, target: StagingTarget) -> dict[str, str]:
+    def write(self, part: str, target: StagingTarget) -> bytes:
         """Embed a part and write its rows.
 
         Returns:
-            The digest of each row by its id, as Milvus acknowledged them.
+            Ids and digests of the rows by `packed_rows`, as Milvus acknowledged them.
 
         Raises:
             CorpusError: This node does not see the shard, or it is damaged.

@@ -36,7 +36,7 @@ from nar.corpus.manifest import Manifest, ShardEntry
 from nar.encoding.checkpoint import fingerprint, load_checkpoint
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.bulk import IndexBuild
-from nar.index.digests import RowDigests
+from nar.index.digests import ROW_BYTES, RowDigests
 from nar.index.increments import Increment, RowComparison, corpus_of, descriptions, is_of_corpus
 from nar.index.settings import IndexConfig
 
@@ -236,7 +236,9 @@ def _build_anew(job: _Job, index: ArchitectureIndex, index_config: IndexConfig) 
     with index.build(job.encoder, job.dim, job=job.digest) as build:
         before = len(build.rows)
         # The descriptions give the ids of rows, so that no graph is parsed for them.
-        shards = ((entry, build.rows.holds(list(job.described.of(entry)))) for entry in job.shards)
+        shards = (
+            (entry, build.rows.compared(job.described.of(entry))[0] >= 0) for entry in job.shards
+        )
         sizes = job.pool.config
         method = write_method(build, index_config, workers_write=sizes.workers_write)
         failed = job.pool.embed(method, dict(embed_worker.missing_parts(shards, sizes.part_rows)))
@@ -287,13 +289,13 @@ def by_this_process(writer: Writer) -> WriteMethod[embed_worker.EmbeddedPart]:
     return WriteMethod(lambda worker, part: worker.embed.remote(part), take)
 
 
-def by_workers(build: IndexBuild, index: IndexConfig) -> WriteMethod[dict[str, str]]:
+def by_workers(build: IndexBuild, index: IndexConfig) -> WriteMethod[bytes]:
     """Workers write their rows themselves, and return the digests."""
     target = ray.put(embed_worker.StagingTarget(index, build.staging.name))
 
-    def take(digests: dict[str, str]) -> int:
+    def take(digests: bytes) -> int:
         build.acknowledge(digests)
-        return len(digests)
+        return len(digests) // ROW_BYTES
 
     return WriteMethod(lambda worker, part: worker.write.remote(part, target), take)
 

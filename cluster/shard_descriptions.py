@@ -16,7 +16,7 @@ from nar.base.files import write_whole
 from nar.corpus import Corpus, Location
 from nar.corpus.manifest import ShardEntry
 from nar.index.collection import SCHEMA_VERSION
-from nar.index.digests import RowDigests
+from nar.index.digests import RowDigests, packed_rows
 from nar.index.rows import index_entry
 
 # The hexadecimal digits of an id, and of a description.
@@ -47,8 +47,8 @@ class ShardDescriptions:
         self._corpus = corpus
         self._brought = Ledger(directory, BroughtRecord)
 
-    def of(self, entry: ShardEntry) -> dict[str, str]:
-        """The description of each row of a shard by its id, in its order.
+    def of(self, entry: ShardEntry) -> bytes:
+        """The id and the description of each row of a shard, in its order, by `packed_rows`.
 
         Raises:
             CorpusError: The shard is missing or damaged, or names an architecture twice.
@@ -56,12 +56,7 @@ class ShardDescriptions:
         path = self._path(entry)
         if not _is_whole(path, entry):
             self._keep(path, entry)
-        texts = path.read_bytes().hex()
-        starts = range(0, len(texts), 2 * _DIGITS)
-        return {
-            texts[start : start + _DIGITS]: texts[start + _DIGITS : start + 2 * _DIGITS]
-            for start in starts
-        }
+        return path.read_bytes()
 
     def _keep(self, path: Path, entry: ShardEntry) -> None:
         entries = [index_entry(card) for card in Corpus(self._corpus).shard_cards(entry)]
@@ -69,9 +64,9 @@ class ShardDescriptions:
             raise CorpusError(
                 f"shard {entry.file} has {entry.rows} rows, but not as many names; extract it again"
             )
-        text = "".join(f"{each.id}{each.description()}" for each in entries)
+        content = packed_rows({each.id: each.description() for each in entries})
         self._directory.mkdir(parents=True, exist_ok=True)
-        write_whole(path, lambda part: part.write_bytes(bytes.fromhex(text)))
+        write_whole(path, lambda part: part.write_bytes(content))
 
     def shards_of(self, corpus: str) -> tuple[ShardEntry, ...]:
         """The files of a corpus to which an index was brought; none if they are not kept.
@@ -85,7 +80,10 @@ class ShardDescriptions:
 
     def rows(self, shards: Sequence[ShardEntry]) -> RowDigests:
         """The descriptions of all rows of some shards."""
-        return RowDigests(map(self.of, shards))
+        digests = RowDigests()
+        for entry in shards:
+            digests.add_packed(self.of(entry))
+        return digests
 
     def note_brought(self, corpus: str, shards: Sequence[ShardEntry]) -> None:
         """Note to which corpus the index was brought, and forget all other corpora."""

@@ -8,12 +8,13 @@ from types import MappingProxyType, TracebackType
 from typing import Final, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nar.base.errors import IndexUnavailableError
 from nar.index.checks import check_rows
 from nar.index.collection import Collection, find_collection
 from nar.index.dialect import StoredRow
-from nar.index.digests import RowDigests
+from nar.index.digests import RowDigests, packed_rows
 from nar.index.finishing import awaits_index, build_index, load_rows
 from nar.index.milvus import Milvus
 from nar.index.publishing import CORPUS, mark, show_life
@@ -114,16 +115,16 @@ class IndexBuild:
             return
         check_rows(rows, self.staging.dim)
         with self._lock:
-            self.acknowledge(self.staging.upsert(rows))
+            self.acknowledge(packed_rows(self.staging.upsert(rows)))
 
-    def acknowledge(self, digests: Mapping[str, str]) -> None:
+    def acknowledge(self, digests: bytes) -> None:
         """Note the rows of a batch that another process has written with `write_staged`.
 
         Args:
-            digests: The digest of each row by its id, as Milvus acknowledged them.
+            digests: Ids and digests as `packed_rows` gives them, as Milvus acknowledged them.
         """
         self._show_life()
-        self.rows.add(digests)
+        self.rows.add_packed(digests)
 
     def _show_life(self) -> None:
         """Note that the build is alive, or others would take it for a build that was killed."""
@@ -175,13 +176,11 @@ def staged(config: IndexConfig, name: str) -> Collection:
     return collection
 
 
-def write_staged(
-    collection: Collection, rows: Sequence[IndexRow], batch_rows: int
-) -> dict[str, str]:
+def write_staged(collection: Collection, rows: Sequence[IndexRow], batch_rows: int) -> bytes:
     """Write rows into a collection of `staged`; a row of the same id is replaced.
 
     Returns:
-        The digest of each row by its id, for `IndexBuild.acknowledge`.
+        Ids and digests of the rows, for `IndexBuild.acknowledge`.
 
     Raises:
         InvalidInputError: Names the row and field at fault; nothing is written.
@@ -191,7 +190,7 @@ def write_staged(
     digests: dict[str, str] = {}
     for start in range(0, len(rows), batch_rows):
         digests |= collection.upsert(rows[start : start + batch_rows])
-    return digests
+    return packed_rows(digests)
 
 
 def verify(collection: Collection, wanted: RowDigests, advance: Advance | None = None) -> None:
@@ -213,9 +212,7 @@ def verify(collection: Collection, wanted: RowDigests, advance: Advance | None =
     seen = np.zeros(len(wanted), dtype=np.bool_)
     if is_sampled:
         for digests in collection.digest_pages():
-            _check_known(list(digests), wanted)
-            _check_same(digests, wanted)
-            seen[wanted.places(list(digests))] = True
+            seen[_check_same(digests, wanted)] = True
     compared = 0
     for page in collection.pages():
         check_page(page, wanted)
@@ -240,7 +237,6 @@ def check_page(page: Sequence[StoredRow], wanted: RowDigests) -> None:
         IndexVerificationError: Names the first row at fault.
     """
     names = {stored.row.id: f" ({stored.row.name})" for stored in page}
-    _check_known(list(names), wanted, names)
     _check_same({stored.row.id: stored.row.digest() for stored in page}, wanted, names)
     _check_same({stored.row.id: stored.digest for stored in page}, wanted, names)
 
@@ -249,19 +245,14 @@ def check_page(page: Sequence[StoredRow], wanted: RowDigests) -> None:
 _Names = Mapping[str, str]
 
 
-def _check_known(
-    ids: Sequence[str], wanted: RowDigests, names: _Names = MappingProxyType({})
-) -> None:
-    for key, is_known in zip(ids, wanted.holds(ids), strict=True):
-        if not is_known:
-            raise IndexVerificationError(f"row {key}{names.get(key, '')} was never acknowledged")
-
-
 def _check_same(
     digests: Mapping[str, str], wanted: RowDigests, names: _Names = MappingProxyType({})
-) -> None:
-    for key, is_other in zip(digests, wanted.differing(digests), strict=True):
-        if is_other:
-            raise IndexVerificationError(
-                f"row {key}{names.get(key, '')} reads back damaged; build again"
-            )
+) -> NDArray[np.intp]:
+    """Refuse rows that are not as they were written; the number of each among those wanted."""
+    places, are_same = wanted.compared(packed_rows(digests))
+    if not are_same.all():
+        at = int(np.argmin(are_same))
+        key = list(digests)[at]
+        fault = "was never acknowledged" if places[at] < 0 else "reads back damaged; build again"
+        raise IndexVerificationError(f"row {key}{names.get(key, '')} {fault}")
+    return places

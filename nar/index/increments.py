@@ -8,11 +8,12 @@ Where more changes than `SHARE`, a new collection is built, because readers woul
 mixture of two corpora for long.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nar.base.errors import IndexMismatchError
 from nar.index.architecture_index import ArchitectureIndex
@@ -90,17 +91,16 @@ class RowComparison:
         self._met = np.zeros(len(published), dtype=np.bool_)
         self.changed = 0
 
-    def are_right(self, descriptions: Mapping[str, str]) -> list[bool]:
-        """Whether each row of the corpus stands in the index as it is.
+    def are_right(self, descriptions: bytes) -> NDArray[np.bool_]:
+        """Whether each row of the corpus stands in the index as it is. Shape (rows,).
 
         Args:
-            descriptions: The description of each row by its id.
+            descriptions: The ids of rows and their descriptions, as `packed_rows` gives them.
         """
-        places = self._published.places(list(descriptions))
+        places, are_same = self._published.compared(descriptions)
         self._met[places[places >= 0]] = True
-        differ = self._published.differing(descriptions)
-        self.changed += sum(differ)
-        return [not is_other for is_other in differ]
+        self.changed += int((~are_same).sum())
+        return are_same
 
     @property
     def vanished(self) -> list[str]:

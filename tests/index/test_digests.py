@@ -1,10 +1,10 @@
-"""RowDigests: a dictionary of digests in 32 bytes a row."""
+"""RowDigests: a dictionary of digests in 40 bytes a row."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nar.index import digests
-from nar.index.digests import RowDigests
+from nar.index.digests import RowDigests, packed_rows
 
 # Zero bytes at the end included: they must not be taken for padding.
 texts = st.one_of(
@@ -29,3 +29,24 @@ def test_it_answers_as_a_dictionary_does(known, asked, waiting):
     places = held.places(sorted(wanted))
     assert places.tolist() == list(range(len(wanted)))
     assert held.ids(places) == sorted(wanted)
+    left = held.without(list(asked))
+    assert left.ids(left.places(left.beside())) == sorted(wanted.keys() - asked.keys())
+    assert held.beside(left) == sorted(wanted.keys() & asked.keys())
+
+
+def test_ids_with_the_same_first_half_are_told_apart():
+    keys = [f"{first:016x}{second:016x}" for first in (0, 5, 2**64 - 1) for second in range(5)]
+    held = RowDigests([{key: key} for key in keys[::2]])
+    held._sort_in()
+    held.add({key: key for key in keys[::3]})
+    wanted = sorted({*keys[::2], *keys[::3]})
+    assert held.holds(keys) == [key in wanted for key in keys]
+    assert held.ids(held.places(wanted)) == wanted
+
+
+def test_rows_cross_processes_in_bytes():
+    rows = {32 * "a": 32 * "1", 32 * "0": 32 * "2"}
+    held = RowDigests()
+    held.add_packed(packed_rows(rows))
+    places, are_same = held.compared(packed_rows({**rows, 32 * "0": 32 * "3", 32 * "f": 32 * "2"}))
+    assert (places.tolist(), are_same.tolist()) == ([1, 0, -1], [True, False, False])

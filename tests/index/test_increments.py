@@ -11,6 +11,7 @@ from oracle import DIM, row
 from nar.base.errors import IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.bulk import IndexVerificationError
+from nar.index.digests import packed_rows
 from nar.index.increments import Increment, RowComparison, descriptions, is_of_corpus
 from nar.index.publishing import go_back, show_difference
 from nar.index.settings import IndexConfig
@@ -34,7 +35,8 @@ def load(index, rows, corpus=""):
 
 def compared(index, rows):
     comparison = RowComparison(descriptions(index, ENCODER))
-    return comparison, comparison.are_right({each.id: each.description() for each in rows})
+    asked = packed_rows({each.id: each.description() for each in rows})
+    return comparison, comparison.are_right(asked).tolist()
 
 
 def test_what_is_new_changed_and_gone_is_told_by_what_rows_say(index):
