@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from nar.ask import diff, motifs_of, novelty_of, search
     from nar.base.asking import Asking
     from nar.base.errors import NarError
-    from nar.capture import CaptureInputs, capture_exported, capture_module, capture_onnx
+    from nar.capture import CaptureInputs, capture_module
+    from nar.capture.exported import capture_exported
+    from nar.capture.onnx.file import capture_onnx
     from nar.client.async_client import AsyncClient
     from nar.client.client import Client
     from nar.corpus import read_corpus, read_named
@@ -47,8 +49,8 @@ _HOME = {
     "ComputationalGraph": "nar.graphs.graph",
     "CaptureInputs": "nar.capture",
     "capture_module": "nar.capture",
-    "capture_exported": "nar.capture",
-    "capture_onnx": "nar.capture",
+    "capture_exported": "nar.capture.exported",
+    "capture_onnx": "nar.capture.onnx.file",
     "capture_architecture": "nar.own",
     "read_corpus": "nar.corpus",
     "read_named": "nar.corpus",

@@ -16,9 +16,11 @@ from torch import Tensor, nn
 from benchmark.rewriting.inputs import changed
 from benchmark.rewriting.rewrite import NotApplicableError, Original, Rewrite
 from nar.base.workspace import package_lines
-from nar.capture import CaptureInputs, capture_exported, capture_onnx
+from nar.capture import CaptureInputs
+from nar.capture.exported import capture_exported
 from nar.capture.forward.dispatch import one_line
 from nar.capture.forward.placement import inference
+from nar.capture.onnx.file import capture_onnx
 from nar.capture.torch_internals import disable_onnx_log
 from nar.graphs.graph import ComputationalGraph
 from nar.zoo.building import Built

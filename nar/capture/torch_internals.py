@@ -15,7 +15,6 @@ from torch._higher_order_ops.flex_attention import flex_attention as _flex_opera
 from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.distributions import Distribution
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.nn.attention import flex_attention as _flex
 from torch.nn.modules.batchnorm import _BatchNorm as AnyBatchNorm
 from torch.nn.modules.conv import _ConvNd as AnyConvolution
@@ -134,6 +133,9 @@ def disable_onnx_log() -> None:
 
 def fake_mode() -> FakeTensorMode:
     """A new fake mode, in which numbers read from tensors are symbols."""
+    # Imported here: it imports sympy, a quarter as much as torch, and few captures want symbols.
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
     return FakeTensorMode(shape_env=ShapeEnv(), allow_non_fake_inputs=True)
 
 

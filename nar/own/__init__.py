@@ -8,7 +8,6 @@ from nar.base.errors import InvalidInputError, UnknownArchitectureError
 from nar.base.model_files import WANTED
 from nar.capture.record import with_unread
 from nar.graphs.architecture import architecture
-from nar.own.files import is_file_name, resolve_file
 from nar.zoo import ArchitectureSpec, ZooCapture, source_names, source_of
 from nar.zoo.timing import Laps, lap
 
@@ -31,6 +30,9 @@ def resolve(name: str, asking: Asking = NOTHING_STATED) -> ArchitectureSpec:
         if asking.states_inputs:
             raise InvalidInputError(name, "wanted stated inputs for path/to/file.py:Model only")
         return source.resolve(name)
+    # Imported here: no name of a source needs what guards and runs a user's code.
+    from nar.own.files import is_file_name, resolve_file
+
     if is_file_name(name):
         return resolve_file(name, asking)
     raise UnknownArchitectureError(

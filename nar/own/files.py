@@ -16,7 +16,9 @@ from nar.base.errors import CaptureError, InvalidInputError, UnknownArchitecture
 from nar.base.model_files import EXPORTED, GGUF, ONNX, WANTED, kind_of_file
 from nar.base.model_folders import kind_of_json, named_in_file, read_json
 from nar.base.suggestions import close_files
-from nar.capture import Capture, capture_exported, capture_onnx
+from nar.capture import Capture
+from nar.capture.exported import capture_exported
+from nar.capture.onnx.file import capture_onnx
 from nar.graphs.architecture import UNKNOWN, Labels
 from nar.own.calling import Caller
 from nar.own.construct.arguments import Arguments, read_arguments

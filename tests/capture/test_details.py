@@ -5,7 +5,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from nar.capture import capture_exported, capture_module, capture_onnx
+from nar.capture import capture_module
+from nar.capture.exported import capture_exported
+from nar.capture.onnx.file import capture_onnx
 from nar.graphs.ops import op_name
 
 

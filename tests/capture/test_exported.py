@@ -11,7 +11,8 @@ from torch import nn
 from torch.nn import functional
 
 from nar.base.errors import CaptureError
-from nar.capture import CaptureInputs, capture_exported, capture_module
+from nar.capture import CaptureInputs, capture_module
+from nar.capture.exported import capture_exported
 from nar.capture.forward.placement import inference
 from nar.graphs.canonical import exact_fingerprint
 

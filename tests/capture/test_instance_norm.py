@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from nar.capture import capture_exported
+from nar.capture.exported import capture_exported
 
 LAYERS = [(nn.InstanceNorm1d, 1), (nn.InstanceNorm2d, 2), (nn.InstanceNorm3d, 3)]
 NORMED = "input; relu 0; instance_norm 1"

@@ -8,7 +8,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from nar.capture import CaptureInputs, capture_module, capture_onnx
+from nar.capture import CaptureInputs, capture_module
+from nar.capture.onnx.file import capture_onnx
 from nar.graphs.canonical import exact_fingerprint, topology_fingerprint
 
 

@@ -7,8 +7,8 @@ from faulty_onnx import MODELS
 from onnx import helper, parser
 
 from nar.base.errors import CaptureError
-from nar.capture import capture_onnx
 from nar.capture.onnx.facts import facts_of
+from nar.capture.onnx.file import capture_onnx
 
 TWO_CONVS = "input; conv 0; relu 1; conv 2"
 # File -> its graph, and its number of parameters.

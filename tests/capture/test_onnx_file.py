@@ -6,7 +6,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from nar.base.errors import CaptureError
-from nar.capture import capture_onnx
+from nar.capture.onnx.file import capture_onnx
 from nar.graphs.ops import ATTRIBUTES
 
 END = 2**63 - 1

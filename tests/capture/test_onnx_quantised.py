@@ -5,7 +5,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from nar.capture import capture_onnx
+from nar.capture.onnx.file import capture_onnx
 
 SCALE = {"s": np.float32(0.1), "z": np.int8(0)}
 BYTES = np.ones((8, 8), dtype=np.int8)

@@ -9,7 +9,8 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 
 import nar
-from nar.capture import capture_module, capture_onnx
+from nar.capture import capture_module
+from nar.capture.onnx.file import capture_onnx
 
 SHAPES = {"w": (4, 3, 3, 3), "b": (4,), "s": (4,), "t": (4,), "m": (10, 64), "v": (10,)}
 NODES = [
