@@ -16,4 +16,4 @@ __all__ = [
 
 # Raise it with every change of the graph that capture, its rewrites or the canonical form give for
 # any model: jobs then capture all models anew.
-CAPTURE_VERSION = 3
+CAPTURE_VERSION = 4

@@ -232,6 +232,8 @@ class _Reader:
         biases = [self._operations[each] for each in operation.operands[_FIRST_BIAS:]]
         if "causal" in operation.sizes or any("causal" in bias.sizes for bias in biases):
             return "causal"
+        if "is_chunked" in operation.sizes:
+            return "constant"
         if not biases:
             return "none"
         if self._said(operation, "causal"):
