@@ -33,11 +33,18 @@ from nar.base.workspace import Workspace
 from nar.config import NarConfig
 from nar.corpus import Corpus, Location
 from nar.corpus.manifest import Manifest
-from nar.encoding.batches import BatchShare, epoch_batches
 from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoint
 from nar.encoding.encoder import pretrain
 from nar.encoding.recipe import EncoderRecipe
-from nar.encoding.training import EpochReport, TrainingState, Worker, load_state, save_state
+from nar.encoding.training import (
+    BatchShare,
+    EpochReport,
+    TrainingState,
+    Worker,
+    epoch_batches,
+    load_state,
+    save_state,
+)
 from nar.graphs.ragged import offsets
 from nar.motifs.config import MotifConfig
 

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from nar.zoo.sources.darts.edits import node_edits
 from nar.zoo.sources.darts.genotypes import NODES, Cell, Genotype
+from nar.zoo.sources.darts.sampling import node_edits
 
 
 def edited_genotypes(genotype: Genotype) -> list[Genotype]:

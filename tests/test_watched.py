@@ -3,7 +3,7 @@ import logging
 import pytest
 
 from nar.base.errors import ConfigError
-from nar.base.watched import Watched
+from nar.base.files import Watched
 
 
 @pytest.fixture

@@ -8,13 +8,12 @@ from encoding import three_family_targets as targets
 from torch import distributed
 from torch.nn.parallel import DistributedDataParallel
 
-from nar.encoding.batches import BatchShare
 from nar.encoding.default.pretraining import pretrain_default
 from nar.encoding.default.samples import collect_feature_samples
 from nar.encoding.embed import Embedder
 from nar.encoding.encoder import Encoder
 from nar.encoding.paper.pretraining import pretrain_paper
-from nar.encoding.training import LONE, Worker
+from nar.encoding.training import LONE, BatchShare, Worker
 from nar.motifs.config import MotifConfig
 
 

@@ -21,12 +21,12 @@ from torch.optim import Adam
 
 from benchmark.scoring.ranking import Matrix
 from benchmark.tasks.task import Task
-from nar.encoding.batches import ALONE, epoch_batches
 from nar.encoding.collecting import Targets
 from nar.encoding.default.pretraining import relatives_together
 from nar.encoding.losses import pretraining_loss, supervised_contrastive_loss
 from nar.encoding.paper.encoder import GraphConvolution
 from nar.encoding.paper.merged import MergedGraphs, Round, RowGraph, merged, sparse_rows
+from nar.encoding.training import ALONE, epoch_batches
 from nar.graphs.hashing import ATTRIBUTE, operator_codes, salted
 from nar.graphs.ops import ATTRIBUTES, FEATURE_DIM, one_hot_columns
 from nar.graphs.ragged import offsets

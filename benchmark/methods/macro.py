@@ -27,11 +27,18 @@ from benchmark.methods.macro_network import (
 from benchmark.methods.reading import read
 from benchmark.scoring.ranking import Matrix, Weights, unit_rows
 from benchmark.tasks.task import Task
-from nar.encoding.batches import ALONE, epoch_batches
 from nar.encoding.default.pretraining import relatives_together
 from nar.encoding.default.recipe import DefaultConfig
 from nar.encoding.recipe import StageRecipe
-from nar.encoding.training import LONE, TrainingStage, no_report, train, warm_up_and_anneal
+from nar.encoding.training import (
+    ALONE,
+    LONE,
+    TrainingStage,
+    epoch_batches,
+    no_report,
+    train,
+    warm_up_and_anneal,
+)
 from nar.graphs.by import By
 from nar.graphs.ragged import slices_within
 from nar.motifs.partition import MotifPartition, split_all

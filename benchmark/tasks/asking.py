@@ -25,9 +25,8 @@ from benchmark.tasks.questions import (
 )
 from benchmark.tasks.splits import Member, Roles
 from nar.corpus import Card
-from nar.labels.lineage import parents, relatives, relevance_grade
+from nar.labels.lineage import parents, relatives, relevance_grade, twins
 from nar.labels.paper_labels import UNKNOWN
-from nar.labels.twins import twins
 
 Words = Callable[[Sequence[Card]], Sequence[str]]
 # Sources of models that only ask; their names are ``<original>@<how it was changed>``.

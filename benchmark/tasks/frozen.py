@@ -31,7 +31,7 @@ from nar.base.errors import CorpusError
 from nar.base.files import write_whole
 from nar.base.workspace import package_path
 from nar.corpus import Card, Corpus, shipped_corpus
-from nar.labels.twins import twins
+from nar.labels.lineage import twins
 
 SEEDS: Final = (0, 1, 2, 3, 4)
 SPLITS: Final = ("paper", "distinct", "unseen", "copies")

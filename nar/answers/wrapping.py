@@ -25,7 +25,7 @@ from nar.graphs.fingerprints import (
     same_at_inference,
 )
 from nar.graphs.graph import ComputationalGraph, operand_lists
-from nar.graphs.normal_form.rules import LinearLayer
+from nar.graphs.normal_form import LinearLayer
 from nar.graphs.ops import ATTRIBUTES, Trait, mask_of, op_id, op_name
 from nar.index.rows import Hit, IndexRow
 

@@ -1,7 +1,10 @@
-"""Files of a user: written whole or not at all, and looked at before they are read."""
+"""Files of a user: written whole or not at all, looked at first, and read again on change."""
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from threading import Lock
+from typing import Generic, TypeVar
 
 from nar.base.errors import ConfigError, InvalidInputError
 
@@ -53,3 +56,88 @@ def check_readable(path: Path) -> None:
         path.open("rb").close()
     except OSError as error:
         raise ConfigError(f"cannot read {path.absolute()}: {error.strerror}") from error
+
+
+log = logging.getLogger(__name__)
+
+Content = TypeVar("Content")
+Stamp = tuple[int, int, int]
+
+
+class Watched(Generic[Content]):
+    """The content of some files, read again at the first request after any file has changed.
+
+    While changed files are at fault, their last good content stays. Several threads may ask.
+
+    Args:
+        name: What log lines call the files, a plural: ``the certificates``.
+        paths: The files. They may be missing for a moment while they are replaced.
+        read: Reads all the files; raises ConfigError or OSError if they are at fault.
+
+    Raises:
+        ConfigError: From the first reading.
+        OSError: From the first reading.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as directory:
+        ...     path = Path(directory) / "note.txt"
+        ...     _ = path.write_text("old")
+        ...     note = Watched("the notes", [path], path.read_text)
+        ...     before = note.content()
+        ...     _ = path.write_text("newer")
+        ...     before, note.content()
+        ('old', 'newer')
+    """
+
+    def __init__(self, name: str, paths: Sequence[Path], read: Callable[[], Content]) -> None:
+        self._name = name
+        self._paths = tuple(paths)
+        self._read = read
+        self._lock = Lock()
+        # Taken before the files are read, so that a file that changes meanwhile is read again.
+        self._stamps = self._stamps_now()
+        self._content = read()
+
+    def content(self) -> Content:
+        """The content that the files have now, or had when they were last good."""
+        with self._lock:
+            stamps = self._stamps_now()
+            if stamps != self._stamps:
+                # Set first, so that the log has only one line for each fault.
+                self._stamps = stamps
+                self._read_again()
+            return self._content
+
+    def stop(self) -> None:
+        """Read no file any more: the content stays."""
+        with self._lock:
+            self._paths, self._stamps = (), ()
+
+    def _read_again(self) -> None:
+        try:
+            self._content = self._read()
+        except (ConfigError, OSError) as error:
+            log.warning("%s stay as they were: %s", self._name, error)
+        else:
+            log.info("%s were read again", self._name)
+
+    def _stamps_now(self) -> tuple[Stamp | None, ...]:
+        return tuple(map(_stamp_or_none, self._paths))
+
+
+def stamp(path: Path) -> Stamp:
+    """Values that change when a file is written or replaced.
+
+    Raises:
+        OSError: The file is missing, or its state cannot be read.
+    """
+    status = path.stat()
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def _stamp_or_none(path: Path) -> Stamp | None:
+    try:
+        return stamp(path)
+    except OSError:
+        return None

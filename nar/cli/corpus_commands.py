@@ -17,7 +17,7 @@ from nar.corpus.comparison import compare
 from nar.corpus.manifest import Manifest
 from nar.corpus.rewriting import pack, renew
 from nar.corpus.summary import summarise
-from nar.labels.twins import twins
+from nar.labels.lineage import twins
 from nar.views import corpus as views
 from nar.views.plots import write_plots
 

@@ -13,7 +13,7 @@ import grpc
 from google.protobuf.message import Message
 
 from nar.base.errors import ConfigError, NarError
-from nar.base.watched import Watched
+from nar.base.files import Watched
 from nar.client.remote import error_of_call
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 from nar.wire.addresses import hosts_of, is_loopback

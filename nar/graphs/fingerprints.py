@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from nar.graphs.canonical import Adjacency
 from nar.graphs.graph import ComputationalGraph
-from nar.graphs.normal_form.folding import inference_fingerprint_of
+from nar.graphs.normal_form import inference_fingerprint_of
 
 Sameness = Literal["network", "design", "inference"]
 # In octaves, chosen: folding changes a parameter total by less, the next width of a design mostly

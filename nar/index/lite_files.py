@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from nar.base.errors import IndexUnavailableError
-from nar.base.watched import Stamp, stamp
+from nar.base.files import Stamp, stamp
 from nar.index.settings import is_lite
 
 _AGAIN: Final = "build the index again or restore a snapshot of it"

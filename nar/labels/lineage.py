@@ -1,4 +1,7 @@
-"""Which design was made from which, and how relevant that makes one family to another."""
+"""Which design was made from which, and which are one design, implemented in several libraries.
+
+Lineage says how relevant one family is to another; twins are one published design.
+"""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -81,3 +84,47 @@ def _edges() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
         for table in (of_child, of_parent)
     )
     return first, second
+
+
+@dataclass(frozen=True, slots=True)
+class TwinGroup:
+    """Implementations of one published network.
+
+    Attributes:
+        id: Unique, lower snake case.
+        design: What people call it, e.g. ``ResNet-50``.
+        members: Names of architectures, from two sources or more: ``timm:resnet50``. The benchmark
+            asks for them, and they identify the group.
+        citation: The paper that describes this network: ``arXiv:1512.03385``, or venue and year.
+        note: Where the implementations are known to differ; empty if no difference is known.
+        also: Implementations that were found later: the benchmark accepts them as answers, and
+            does not ask for them.
+    """
+
+    id: str
+    design: str
+    members: tuple[str, ...]
+    citation: str
+    note: str
+    also: tuple[str, ...] = ()
+
+    @property
+    def implementations(self) -> tuple[str, ...]:
+        """The names of all implementations."""
+        return self.members + self.also
+
+
+@cache
+def twins() -> tuple[TwinGroup, ...]:
+    """Every group of the reviewed table, in its order."""
+    return tuple(
+        TwinGroup(
+            group["id"],
+            group["design"],
+            tuple(group["members"]),
+            group["citation"],
+            group.get("note", ""),
+            tuple(group.get("also", ())),
+        )
+        for group in package_yaml("labels", "twins.yaml")
+    )

@@ -9,6 +9,14 @@ A residual block, and the nodes that its codes separate:
                   └────────────────────────^                     C^1   i c r d a s   6 codes
 
 After one step the two convolutions differ, for they have different parents; so do the two relus.
+
+Skeletons are graphs without norms and activations, which people exchange most often. Both stand
+between layers, so every neighbourhood of a layer changes with them; in the skeleton none does.
+Arithmetic with one operand (a scale, a bias written out) is left out as well. A residual block, and
+its skeleton:
+
+      input ─> conv ─> batch_norm ─> relu ─> conv ─> add          input ─> conv ─> conv ─> add
+                 └───────────────────────────────────^                       └────────────^
 """
 
 from collections.abc import Sequence
@@ -183,3 +191,27 @@ def with_attributes(
     for column in attributes.T:
         codes = salted(codes, column, ATTRIBUTE)
     return codes
+
+
+_IS_EXCHANGED: Final = mask_of(Trait.NORM | Trait.ACTIVATION | Trait.ARITHMETIC)
+
+
+def skeleton(wires: Wiring) -> tuple[NDArray[np.bool_], Wiring]:
+    """Remove norms, activations and arithmetic with one operand; their readers read their operand.
+
+    Args:
+        wires: Canonical graphs, laid end to end.
+
+    Returns:
+        Shape (nodes,), which nodes are left; and the wiring of these nodes.
+    """
+    gone = _IS_EXCHANGED[wires.op_ids] & (np.diff(wires.in_start) == 1)
+    # The node that stands for each removed node: every round doubles the steps taken upwards.
+    stands_for = np.arange(len(gone))
+    stands_for[gone] = wires.source[wires.in_start[:-1][gone]]
+    while gone[stands_for].any():
+        stands_for = stands_for[stands_for]
+    number = np.cumsum(~gone) - 1
+    edges = ~gone[wires.target]
+    source = number[stands_for[wires.source[edges]]]
+    return ~gone, wired(wires.op_ids[~gone], source, number[wires.target[edges]])

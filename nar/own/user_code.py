@@ -5,13 +5,15 @@ The file is only ever run on the explicit request of the person whose machine it
 
 import ast
 import sys
-from collections.abc import Iterable, Iterator
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from importlib import import_module
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from types import CodeType, ModuleType
+from unittest.mock import patch
 
 from nar.capture.forward.machine import owners_machine
 from nar.own.construct.evidence.repository import Repository
@@ -29,7 +31,6 @@ from nar.own.construct.imports.removed_names import removed_names
 from nar.own.construct.imports.stand_ins import defining
 from nar.own.construct.imports.weights import without_weights_from_elsewhere
 from nar.own.construct.root import import_folders
-from nar.own.construct.surroundings import parsers_without_arguments
 from nar.zoo.libraries import ready_for_libraries
 
 _MOST_MENDS = 12  # an old repository wanted four; the same error twice ends it before
@@ -271,3 +272,34 @@ def _lies_below(module: ModuleType, root: Path) -> bool:
     return any(
         Path(place).is_relative_to(root) and "site-packages" not in str(place) for place in places
     )
+
+
+@contextmanager
+def parsers_without_arguments() -> Iterator[None]:
+    """Inside, every ``parse_args`` gives the defaults."""
+    real = ArgumentParser.parse_known_args
+
+    def known(
+        self: ArgumentParser,
+        args: Sequence[str] | None = None,
+        namespace: Namespace | None = None,
+    ) -> tuple[Namespace, list[str]]:
+        for action in self._actions:
+            action.required = False
+            # A required positional argument is asked for by its number.
+            if not action.option_strings and action.nargs is None:
+                action.nargs = "?"
+        return real(self, [] if args is None else args, namespace)
+
+    def whole(
+        self: ArgumentParser,
+        args: Sequence[str] | None = None,
+        namespace: Namespace | None = None,
+    ) -> Namespace:
+        return known(self, args, namespace)[0]
+
+    with (
+        patch.object(ArgumentParser, "parse_known_args", known),
+        patch.object(ArgumentParser, "parse_args", whole),
+    ):
+        yield

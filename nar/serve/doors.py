@@ -17,8 +17,7 @@ from google.protobuf.message import Message
 from prometheus_client import Gauge
 
 from nar.base.errors import ConfigError
-from nar.base.files import check_readable
-from nar.base.watched import Watched
+from nar.base.files import Watched, check_readable
 from nar.serve import status
 from nar.serve.calls import Call, Layer, Proceed, time_remaining_s
 from nar.serve.outcome import Outcome

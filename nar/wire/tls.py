@@ -11,8 +11,7 @@ from typing import Final
 import grpc
 
 from nar.base.errors import ConfigError
-from nar.base.files import check_readable
-from nar.base.watched import Watched
+from nar.base.files import Watched, check_readable
 from nar.wire.settings import ClientConfig, TlsConfig
 
 _PEM: Final = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)

@@ -5,7 +5,7 @@ Behind each name stands an entry that says how the model is built and captured.
 A new source of NAR's is one module of `nar.zoo.sources` with one record, one row in its `__init__`,
 and one extra in `pyproject.toml`, which bears the import name of the library; where a table says
 everything, one row of `nar.zoo.sources.tabled` is enough. Any other package registers a source of
-its own without a change here: see `nar.zoo.plugins`.
+its own without a change here: see `nar.zoo.sources`.
 """
 
 from collections.abc import Callable, Sequence

@@ -7,7 +7,7 @@ import pytest
 from benchmark.tasks.frozen import SEEDS, SPLITS, draw, read, roles_of, without_aliases
 from nar.base.errors import CorpusError
 from nar.corpus import Corpus, shipped_corpus
-from nar.labels.twins import twins
+from nar.labels.lineage import twins
 
 
 @pytest.fixture(scope="module")

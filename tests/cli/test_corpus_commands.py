@@ -11,7 +11,7 @@ from nar import choices
 from nar.answers.difference import difference, node_lines
 from nar.cli.app import app
 from nar.corpus import Corpus
-from nar.labels.twins import TwinGroup
+from nar.labels.lineage import TwinGroup
 from nar.views import difference as difference_views
 from nar.views.corpus import listed_tables, portrait
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nar.base.errors import ConfigError
-from nar.encoding.batches import BatchShare, epoch_batches
 from nar.encoding.paper.merged import RowGraph, collate, merged
+from nar.encoding.training import BatchShare, epoch_batches
 from nar.graphs.ragged import slices_within
 
 TABLE = torch.tensor([[1.0], [2.0], [3.0]])

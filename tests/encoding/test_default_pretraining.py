@@ -5,7 +5,6 @@ import pytest
 import torch
 from encoding import DEFAULT_RECIPE, three_families, three_family_targets
 
-from nar.encoding.batches import BatchShare
 from nar.encoding.checkpoint import fingerprint
 from nar.encoding.collecting import Targets
 from nar.encoding.default.encoder import FeatureTable
@@ -13,7 +12,7 @@ from nar.encoding.default.pretraining import FamilyBatches, pretrain_default, re
 from nar.encoding.default.recipe import DefaultConfig, DefaultRecipe, GraphRecipe, MotifRecipe
 from nar.encoding.default.samples import CONTEXTS_A_MOTIF, collect_feature_samples
 from nar.encoding.embed import Embedder
-from nar.encoding.training import load_state, save_state
+from nar.encoding.training import BatchShare, load_state, save_state
 from nar.motifs.config import MotifConfig
 
 SMALL = DefaultConfig.of(MotifConfig(), DEFAULT_RECIPE)

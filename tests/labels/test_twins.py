@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from nar.base.errors import MissingLibraryError
-from nar.labels.twins import twins
+from nar.labels.lineage import twins
 from nar.own import resolve
 from nar.zoo import source_names
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from nar.graphs.canonical import canonical
 from nar.graphs.hashing import mix
 from nar.graphs.ops import Trait, ids_with_any
+from nar.motifs.feature_sets import MAX_NEIGHBOURS, levels, paths
 from nar.motifs.neighbours import wiring
-from nar.motifs.paths import MAX_NEIGHBOURS, levels, paths
 
 
 def paths_in(graph):

@@ -8,9 +8,8 @@ from nar.graphs.canonical import canonical
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.ops import op_name
 from nar.motifs.feature_sets import ASPECT_KINDS, feature_sets
-from nar.motifs.neighbours import wiring
+from nar.motifs.neighbours import skeleton, wiring
 from nar.motifs.partition import partition_all
-from nar.motifs.skeleton import skeleton
 
 BLOCK = "input; conv 0; {norm} 1; {act} 2; conv 3; {norm} 4; add 5 1; {act} 6; linear 7"
 

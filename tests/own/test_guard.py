@@ -13,8 +13,7 @@ import pytest
 from nar.base.asking import Allowance, Asking
 from nar.base.errors import CaptureError, RefusedError
 from nar.own import capture_architecture, landlock
-from nar.own.guard import Guard
-from nar.own.scratch import scratch_folder
+from nar.own.guard import Guard, scratch_folder
 
 NET = """
 class Net(nn.Module):
@@ -313,7 +312,7 @@ def test_ctrl_c_stops_the_code_that_is_asked_about():
 @pytest.mark.slow
 def test_the_temporary_folder_ends_with_its_process():
     program = (
-        "from nar.own.guard import Guard; from nar.own.scratch import scratch_folder as f\n"
+        "from nar.own.guard import Guard; from nar.own.guard import scratch_folder as f\n"
         "Guard().run(lambda: (f() / 'x').write_text('x')); print(f())"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

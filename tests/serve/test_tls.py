@@ -74,7 +74,7 @@ def test_certificates_change_while_the_server_runs(
     embedder, index, authority, tmp_path, caplog, rows_seen
 ):
     certificate, key = authority.issue("server")
-    caplog.set_level("INFO", "nar.base.watched")
+    caplog.set_level("INFO", "nar.base.files")
     with live_server(embedder, index, tls=tls_of(certificate, key)) as server:
         assert rows_seen(server, ca_file=authority.file) == ROWS
         key.write_text("half written")
@@ -138,7 +138,7 @@ def test_whom_a_server_asks_for_changes_while_it_runs(
 def test_a_client_shows_what_its_files_hold_when_it_calls(
     embedder, index, authority, tmp_path, caplog, open_client
 ):
-    caplog.set_level("INFO", "nar.base.watched")
+    caplog.set_level("INFO", "nar.base.files")
     certificate, key = Authority(tmp_path, "stranger").issue("caller")
     config = ClientConfig(ca_file=authority.file, certificate_file=certificate, key_file=key)
     tls = tls_of(*authority.issue("server"), client_ca_file=authority.file)

@@ -5,7 +5,8 @@ from genotype_edits import edited_genotypes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nar.zoo.sources.darts.edits import (
+from nar.zoo.sources.darts.genotypes import GENOTYPE_COUNT, NODES, genotype_at
+from nar.zoo.sources.darts.sampling import (
     NODE_COUNTS,
     code_edits,
     codes_of,
@@ -14,7 +15,6 @@ from nar.zoo.sources.darts.edits import (
     edit_distance,
     genotype_text,
 )
-from nar.zoo.sources.darts.genotypes import GENOTYPE_COUNT, NODES, genotype_at
 
 indices = st.integers(0, GENOTYPE_COUNT - 1)
 

@@ -18,9 +18,15 @@ from nar.zoo.sources.darts.dataset import (
     read,
     write,
 )
-from nar.zoo.sources.darts.edits import distances_from, edit_distance, node_texts
 from nar.zoo.sources.darts.genotypes import NODES, parse_genotype
-from nar.zoo.sources.darts.sampling import CENTRE_DISTANCE, CLASSES, sample_classes
+from nar.zoo.sources.darts.sampling import (
+    CENTRE_DISTANCE,
+    CLASSES,
+    distances_from,
+    edit_distance,
+    node_texts,
+    sample_classes,
+)
 
 
 @pytest.fixture(scope="module")

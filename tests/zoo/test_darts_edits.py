@@ -7,8 +7,8 @@ from genotype_edits import edited_genotypes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nar.zoo.sources.darts.edits import edit_distance, node_distance, node_edits
 from nar.zoo.sources.darts.genotypes import GENOTYPE_COUNT, SOURCE_PAIRS, Edge, genotype_at
+from nar.zoo.sources.darts.sampling import edit_distance, node_distance, node_edits
 
 genotypes = st.integers(0, GENOTYPE_COUNT - 1).map(genotype_at)
 OPERATIONS = ("skip_connect", "sep_conv_3x3", "dil_conv_3x3")

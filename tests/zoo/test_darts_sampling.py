@@ -5,11 +5,11 @@ from itertools import combinations
 import pytest
 
 from nar.base.errors import InvalidInputError
-from nar.zoo.sources.darts.edits import edit_distance
 from nar.zoo.sources.darts.genotypes import GENOTYPE_COUNT
 from nar.zoo.sources.darts.sampling import (
     CENTRE_DISTANCE,
     MAX_EDITS,
+    edit_distance,
     sample_centres,
     sample_classes,
     spread,

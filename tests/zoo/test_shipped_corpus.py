@@ -10,7 +10,7 @@ from nar.capture import CAPTURE_VERSION
 from nar.corpus import Corpus, read_shard, shipped_corpus
 from nar.corpus.manifest import Manifest
 from nar.graphs.normal_form import inference_fingerprint
-from nar.labels.twins import twins
+from nar.labels.lineage import twins
 from nar.own import capture_architecture
 
 SLICE = 3

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from nar.encoding import losses, training
-from nar.encoding.batches import BatchShare, epoch_batches
 from nar.encoding.collecting import NODES_A_CHUNK, collected, kin_targets
 from nar.encoding.default import encoder
 from nar.encoding.default.recipe import DefaultConfig, DefaultRecipe, GraphRecipe
@@ -19,6 +18,7 @@ from nar.encoding.default.samples import (
     FeatureSamples,
     MotifOccurrences,
 )
+from nar.encoding.training import BatchShare, epoch_batches
 from nar.graphs.architecture import Architecture
 from nar.graphs.ragged import Integers
 from nar.motifs.config import MotifConfig

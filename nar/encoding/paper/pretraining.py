@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from nar.encoding import training
-from nar.encoding.batches import epoch_batches
 from nar.encoding.collecting import NODES_A_CHUNK, collected, printed_targets
 from nar.encoding.losses import MotifObjective, MotifPairs, of_all_workers, pretraining_loss
 from nar.encoding.paper.encoder import (
@@ -24,6 +23,7 @@ from nar.encoding.paper.merged import GraphBatch, RowGraph, collate, merged
 from nar.encoding.paper.recipe import PaperConfig, PaperMotifRecipe, PaperRecipe
 from nar.encoding.paper.samples import SampleReader, Samples
 from nar.encoding.recipe import Losses, StageRecipe
+from nar.encoding.training import epoch_batches
 from nar.graphs.architecture import Architecture
 from nar.graphs.ops import FEATURE_DIM
 from nar.motifs.config import MotifConfig

@@ -1,18 +1,36 @@
-"""LinearSums: the nodes of a graph whose values are sums of linear layers, rule by rule.
+"""The graph that a deployed model shares with its source: a view beside the graph as written.
 
-Linear layers that read one value, added up, are one layer (`LinearSum`).
+To deploy a model, people fold its batch norms into the layers before them, and merge parallel
+branches into one convolution and adapters of low rank into the layers that they adapt. The graphs
+before and after have the same normal form.
 
-A value that other nodes read as well is no part of a sum: these nodes need it as it is. Graphs hold
-neither shapes nor numbers, so a vector is taken for one number for each channel, and a batch norm
-for a norm over the channels of the layer before it.
+Sums are found from the inputs on, then layers are put in their place, in time linear in nodes and
+edges. Linear layers that read one value, added up, are one layer (`LinearSum`). A value that other
+nodes read as well is no part of a sum: these nodes need it as it is. Graphs hold neither shapes nor
+numbers, so a vector is taken for one number for each channel, and a batch norm for a norm over the
+channels of the layer before it.
+
+Query, key and value of an attention may come from one packed layer that was itself a sum. Capture
+reads a packed layer as three layers, unless an adapter is added to it before it is taken apart::
+
+    x -> linear -----------> add -> split -> attention    is  x -> linear -> attention
+    x -> linear -> linear --/                                 x -> linear --/
+                                                              x -> linear --/
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import log2
+from typing import Final
 
-from nar.graphs.canonical import Adjacency
+import numpy as np
+
+from nar.graphs.canonical import Adjacency, Coded, canonical
+from nar.graphs.graph import ComputationalGraph
 from nar.graphs.ops import ATTRIBUTES, Trait, ids_with_any, op_id
+
+# Raise it when the normal form of any graph changes: stored fingerprints are then made anew.
+NORMAL_FORM_VERSION: Final = 2
 
 _BATCH_NORM, _MUL = map(op_id, ("batch_norm", "mul"))
 _POOLINGS = ids_with_any(Trait.POOLS_TO_SIZE)
@@ -347,3 +365,108 @@ _RULES: dict[int, Callable[[LinearSums, int], LinearSum | None]] = {
     _MUL: LinearSums.scale,
     op_id("div"): LinearSums.average,
 }
+
+
+_SPLIT, _ATTENTION = op_id("split"), op_id("attention")
+
+
+def normal_form(graph: ComputationalGraph) -> ComputationalGraph:
+    """The graph that a deployed model shares with its source.
+
+    Parameter total and FLOPs stay as in the graph as written: graphs hold no counts for each node.
+
+    Args:
+        graph: A valid graph in any numbering.
+
+    Returns:
+        A graph in canonical order; the graph itself where there is nothing to fold.
+    """
+    folded = _folded(Adjacency(graph))
+    return graph if folded is graph else canonical(folded)
+
+
+def inference_fingerprint(graph: ComputationalGraph) -> str:
+    """Sha256 (hex) of the normal form with its attributes: "the same at inference".
+
+    The parameter total is left out, because folding changes it and graphs hold no counts for each
+    node: `nar.graphs.fingerprints.same_at_inference` compares the totals, too.
+
+    Args:
+        graph: A valid graph in any numbering.
+    """
+    return inference_fingerprint_of(Adjacency(graph).coded())
+
+
+def inference_fingerprint_of(written: Coded) -> str:
+    """The inference fingerprint of a graph with codes, which serve if there is nothing to fold."""
+    folded = _folded(written.adjacency)
+    form = written if folded is written.adjacency.graph else Adjacency(folded).coded()
+    return form.exact(parameters=0)
+
+
+def _folded(adjacency: Adjacency) -> ComputationalGraph:
+    """The normal form in some numbering; the graph itself where there is nothing to fold."""
+    graph, sums = adjacency.graph, LinearSums(adjacency)
+    layers, gone = _layers_for_sums(sums)
+    if not gone:
+        return graph
+    parts = _unpacked(sums, layers)
+    gone.difference_update(*parts.values())
+    kept = [node for node in range(graph.nodes) if node not in gone]
+    number = {node: position for position, node in enumerate(kept)}
+    edges = [
+        (number[sums.behind_norms[part]], number[node])
+        for node in kept
+        for source in ([layers[node].source] if node in layers else sums.operands[node])
+        for part in parts.get(source, (source,))
+    ]
+    op_ids, attributes = graph.op_ids.copy(), graph.attributes.copy()
+    for node, total in layers.items():
+        if total.layer is not None:
+            op_ids[node], attributes[node] = total.layer.op_id, total.layer.attributes
+    return replace(
+        graph,
+        op_ids=op_ids[kept],
+        attributes=attributes[kept],
+        edge_index=np.array(edges, dtype=np.int32).reshape(-1, 2).T.copy(),
+    )
+
+
+def _layers_for_sums(sums: LinearSums) -> tuple[dict[int, LinearSum], set[int]]:
+    """The last node of each sum that becomes one layer, and the nodes that the layers replace."""
+    layers: dict[int, LinearSum] = {}
+    gone: set[int] = set()
+    for node in reversed(sums.order):
+        if sums.behind_norms[node] != node:
+            gone.add(node)
+            continue
+        total = sums.of[node]
+        if total is None or not total.parts:
+            continue
+        if node not in gone and total.is_one_layer:
+            layers[node] = total
+        if node in gone or node in layers:
+            gone.update(total.parts)
+    return layers, gone
+
+
+def _unpacked(sums: LinearSums, layers: dict[int, LinearSum]) -> dict[int, tuple[int, ...]]:
+    """Put three layers in the place of each packed layer that only an attention reads, in parts.
+
+    Args:
+        sums: Sums of the graph.
+        layers: Nodes that become one layer; the parts of packed layers are added.
+
+    Returns:
+        For each split that goes, the three nodes that are read in its place: the node of the layer,
+        the split, and the first operand of the sum.
+    """
+    parts: dict[int, tuple[int, ...]] = {}
+    for node, total in list(layers.items()):
+        layer = total.layer.third() if total.layer else None
+        split = sums.only_reader(node, _SPLIT)
+        if layer is None or split is None or sums.only_reader(split, _ATTENTION) is None:
+            continue
+        parts[split] = (node, split, total.parts[0])
+        layers.update(dict.fromkeys(parts[split], replace(total, layer=layer)))
+    return parts
