@@ -36,6 +36,9 @@ from nar.zoo.sources.transformers.gguf_file import capture_gguf
 from nar.zoo.sources.transformers.known_values import known_values
 from nar.zoo.spec import ArchitectureSpec
 
+# Ways to make a module that are tried until inputs are found. Chosen: a search for inputs that
+# finds none takes ten seconds, and a fourth way is a guess.
+_MOST_WAYS: Final = 3
 _Surroundings = Callable[[], AbstractContextManager[object]]
 
 _GB = 10**9  # bytes in a gigabyte, for messages
@@ -75,9 +78,21 @@ def capture_factory(
             module runs on; or it has to be built with weights, and these are too large.
     """
     with as_at_home(path) as code:
-        caller = Caller(name, stated_of(asking))
-        capture = _attempts(maker_of(name, code, factory, arguments), caller, name)
-        return with_findings(capture, code.findings)
+        given = stated_of(asking)
+        maker = maker_of(name, code, factory, arguments)
+        failure: CaptureError | None = None
+        for _ in range(_MOST_WAYS):
+            try:
+                capture = _attempts(maker.make, Caller(name, given), name)
+            except CaptureError as error:
+                # That the first way leads nowhere is what its owner has to know.
+                failure = failure or error
+                if not maker.another():
+                    break
+            else:
+                return with_findings(capture, code.findings)
+        assert failure is not None, "each way that did not return failed"
+        raise failure
 
 
 def _attempts(make: Callable[[], Made], caller: Caller, name: str) -> Capture:

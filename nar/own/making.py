@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -29,11 +29,22 @@ _SHOWN: Final = 5
 Made = tuple[nn.Module, object]
 
 
-def maker_of(name: str, code: UserCode, factory: str, arguments: Arguments) -> Callable[[], Made]:
-    """What makes the module behind a name, and its inputs or None, anew with each call.
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """Makes a module, and its inputs or None.
 
-    It raises a `CaptureError` where the user's code fails, makes no module, or wants arguments of
-    which nothing tells.
+    Attributes:
+        make: Makes them anew with each call. It raises a `CaptureError` where the user's code
+            fails, makes no module, or wants arguments of which nothing tells.
+        another: Leaves the way in which it was made for the next one; False where there is none.
+    """
+
+    make: Callable[[], Made]
+    another: Callable[[], bool] = lambda: False
+
+
+def maker_of(name: str, code: UserCode, factory: str, arguments: Arguments) -> Maker:
+    """What makes the module behind a name.
 
     Args:
         name: Name of the model, for errors.
@@ -48,16 +59,16 @@ def maker_of(name: str, code: UserCode, factory: str, arguments: Arguments) -> C
     """
     target = _target(name, code, factory)
     if isinstance(target, nn.Module) or not callable(target):
-        return lambda: _with_examples(_pair(name, target), target)
+        return Maker(lambda: _with_examples(_pair(name, target), target))
     with _explained(name, code, arguments):
-        make = _call(code, Target.of(target, factory), arguments)
+        make, another = _call(code, Target.of(target, factory), arguments)
 
     def made() -> Made:
         with _explained(name, code, arguments):
             built = make()
         return _with_examples(_pair(name, built), target)
 
-    return made
+    return Maker(made, another)
 
 
 @contextmanager
@@ -112,8 +123,13 @@ def _defined(module: ModuleType, wanted: str) -> str:
     return f"it has {', '.join(names)}" if names else "it defines nothing that makes a module"
 
 
-def _call(code: UserCode, target: Target, arguments: Arguments) -> Callable[[], Any]:
-    """Calls a target with what the user states, and with what the repository tells of the rest."""
+def _call(
+    code: UserCode, target: Target, arguments: Arguments
+) -> tuple[Callable[[], Any], Callable[[], bool]]:
+    """Calls a target with what the user states, and with what the repository tells of the rest.
+
+    The second function goes on to the next way to tell it.
+    """
     module = code.module(target.name)
     folders = (Path.cwd(), code.path.parent, code.repository.root)
 
@@ -128,11 +144,12 @@ def _call(code: UserCode, target: Target, arguments: Arguments) -> Callable[[], 
             positions, names = stated()
             return target.called(*positions, **names)
 
-        return call
+        return call, lambda: False
     if given:
         rest = {name: each for name, each in target.parameters.items() if name not in given}
         target = Target(partial(target.called, *by_position, **by_name), target.name, rest)
-    return Construction(target, module, code.repository, code.definitions, code.findings).make
+    built = Construction(target, module, code.repository, code.definitions, code.findings)
+    return built.make, built.another
 
 
 def _reason(code: UserCode, spec: str, error: BaseException, *, is_stated: bool) -> str:

@@ -122,6 +122,8 @@ class UserCode:
         root = self.repository.root
         parts = path.relative_to(root).with_suffix("").parts if path.is_relative_to(root) else ()
         names = {path.stem, ".".join(parts)} - sys.modules.keys() - sys.stdlib_module_names
+        # A file that has the name of the package that it lies in is not what that name means.
+        names -= set(parts[:-1])
         return [name for name in names if name and name != _dotted_name(path)]
 
 
@@ -139,9 +141,12 @@ def as_at_home(path: Path) -> Iterator[UserCode]:
     root, beside = str(_root(path)), str(path.parent.resolve())
     # A file that is no part of a package is a script: what lies beside it comes first.
     first = [beside] if root == beside else [root]
+    if root == beside and path.stem in path.resolve().parent.parts:
+        # A package without a file of its own loses its name to any file of that name on the path.
+        first = []
     own = [each for each in import_folders(repository.root, path) if each not in first]
     if root == beside:
-        sys.path[:] = [*first, *own, *before[1]]
+        sys.path[:] = [*first, *(each for each in own if first or each != beside), *before[1]]
     else:
         sys.path[:] = [*first, *(each for each in own if each != beside), *before[1], beside]
     sys.argv = [str(path)]

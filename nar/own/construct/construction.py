@@ -8,6 +8,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from torch import nn
+
 from nar.graphs.assumed import AssumedValue
 from nar.own.clock import Deadline
 from nar.own.construct.configs import wants_settings
@@ -18,6 +20,7 @@ from nar.own.construct.evidence.lookup import Evidence
 from nar.own.construct.evidence.repository import Repository
 from nar.own.construct.evidence.settings import MissingSettingError, Settings, settings_of
 from nar.own.construct.findings import Findings
+from nar.own.construct.imports.weights import skips_loading
 from nar.own.construct.makers import (
     NotBuiltError,
     caught,
@@ -76,6 +79,18 @@ class Construction:
         self._proposals: list[Proposal] = []
         self._source: Iterator[Proposal] = self._proposed()
         self._chosen: Proposal | None = None
+        # What was made of ways that lead nowhere: another way to the same is none.
+        self._refused: list[tuple[AssumedValue, ...]] = []
+
+    def another(self) -> bool:
+        """Leave the way that was taken for the next one; whether there may be one."""
+        if self._chosen is None or len(self._proposals) >= _MOST_PROPOSALS:
+            return False
+        self._refused.append(self._findings.assumed().values)
+        self._findings.forget_values()
+        taken = self._proposals.index(self._chosen) + 1
+        self._proposals, self._chosen = self._proposals[taken:], None
+        return True
 
     def make(self) -> Any:  # noqa: ANN401
         """Make it anew, by the first way that succeeds.
@@ -87,19 +102,42 @@ class Construction:
         if self._chosen is not None:
             return self._made(self._chosen)
         failure: BaseException | None = None
+        bare: Proposal | None = None
         for proposal in self._each():
             try:
                 made = self._made(proposal)
+                self._check_new()
             # A user's code can raise anything, SystemExit too.
             except (Exception, SystemExit) as error:
                 # That a way leads elsewhere tells less than an error on the way.
                 is_first = failure is None or isinstance(failure, NotBuiltError)
                 failure = error if is_first else failure
                 continue
+            if self._is_bare(made):
+                bare = bare or proposal
+                continue
             self._chosen = proposal
             return made
+        if bare is not None:
+            self._chosen = bare
+            return self._made(bare)
         required = ", ".join(self._target.required)
         raise failure or NothingKnownError(f"{self._target.name} wants {required}")
+
+    def _is_bare(self, made: object) -> bool:
+        """Whether what was made has no weights, though it takes arguments: nobody gave them."""
+        is_module = isinstance(made, nn.Module) and bool(self._target.parameters)
+        return is_module and next(made.parameters(), None) is None  # type: ignore[attr-defined]
+
+    def _check_new(self) -> None:
+        """Refuse what is made of values that led nowhere before.
+
+        Raises:
+            NotBuiltError: It is.
+        """
+        if self._findings.assumed().values in self._refused:
+            self._findings.forget_values()
+            raise NotBuiltError("it is made as before")
 
     def _each(self) -> Iterator[Proposal]:
         """The proposals of earlier attempts, then new ones."""
@@ -118,6 +156,8 @@ class Construction:
             try:
                 return self._filled(proposal)
             except (Exception, SystemExit) as error:
+                if skips_loading(error, self._repository.root, self._findings):
+                    return self._made(proposal)
                 given = self._findings.assumed().values
                 if given:
                     error.add_note(_given_text(given))
@@ -195,12 +235,24 @@ class Construction:
             yield from self._functions()
             return
         yield from self._stated.only_one()
+        # Where a script's own function makes it of a configuration, its defaults are not used.
+        scripts = [
+            (call, function)
+            for call, function in functions
+            if call.path != self._repository.path
+            and not self._repository.is_test(call.path)
+            and all(map(is_settings_name, needs(function)))
+        ]
+        yield from self._of_functions(scripts)
 
     def _functions(self) -> Iterator[Proposal]:
         """Functions of the repository that make it, run and caught."""
         if not self._target.is_class:
             return
         functions, _ = makers_of(self._repository, self._target)
+        yield from self._of_functions(functions)
+
+    def _of_functions(self, functions: list[tuple[Call, ast.FunctionDef]]) -> Iterator[Proposal]:
         for call, function in functions[:_MAKERS_TRIED]:
             others = len(functions) - 1
             more = f"; {others} other functions make it too" if others else ""

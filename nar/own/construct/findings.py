@@ -18,6 +18,10 @@ class Findings:
         """A constructor's value; the last one of a name stays."""
         self._values[name] = AssumedValue(name, value, place)
 
+    def forget_values(self) -> None:
+        """Forget the values of a way that leads nowhere."""
+        self._values = {}
+
     def stand_in(self, what: str) -> None:
         """A missing package that was touched, and what was taken instead."""
         self._stand_ins[what] = None

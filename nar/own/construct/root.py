@@ -2,7 +2,7 @@
 
 import ast
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.machinery import PathFinder
 from pathlib import Path
 
@@ -35,8 +35,14 @@ def is_repository(root: Path) -> bool:
 
 
 def import_folders(root: Path, path: Path) -> list[str]:
-    """Folders that an editable install of the repository puts on the path, and the file's own."""
-    folders = [root, root / "src", path.resolve().parent]
+    """Folders that an editable install of the repository puts on the path, and the file's own.
+
+    Also that from which scripts import the file: the one above it that holds what it imports.
+    """
+    whole = path.resolve()
+    between = [each for each in whole.parents if each.is_relative_to(root) and each != root]
+    holding = [each for each in between if _holds(each, _imported_by(whole))]
+    folders = [root, root / "src", *holding[-1:], whole.parent]
     return [str(folder) for folder in dict.fromkeys(folders) if folder.is_dir()]
 
 
@@ -64,16 +70,20 @@ def _has_one_of(folder: Path, names: tuple[str, ...]) -> bool:
     return any((folder / name).exists() for name in names)
 
 
-def _holder_of_imports(path: Path, above: list[Path]) -> Path | None:
+def _imported_by(path: Path) -> set[str]:
     try:
-        packages = imported_packages(ast.parse(path.read_bytes()))
+        return imported_packages(ast.parse(path.read_bytes()))
     except (SyntaxError, ValueError):  # running the file reports it
-        return None
-    missing = [each for each in packages if PathFinder.find_spec(each) is None]
-    for folder in above[1:]:
-        if any((folder / each).is_dir() or (folder / f"{each}.py").is_file() for each in missing):
-            return folder
-    return None
+        return set()
+
+
+def _holds(folder: Path, packages: Iterable[str]) -> bool:
+    return any((folder / each).is_dir() or (folder / f"{each}.py").is_file() for each in packages)
+
+
+def _holder_of_imports(path: Path, above: list[Path]) -> Path | None:
+    missing = [each for each in _imported_by(path) if PathFinder.find_spec(each) is None]
+    return next((folder for folder in above[1:] if _holds(folder, missing)), None)
 
 
 def _top(folder: Path) -> Path:

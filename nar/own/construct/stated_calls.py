@@ -5,6 +5,7 @@ like do.
 """
 
 import ast
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +16,7 @@ from typing import Any, Final
 from nar.graphs.assumed import AssumedValue
 from nar.own.construct.config_objects import Configured
 from nar.own.construct.configs import configurations, wants_settings
-from nar.own.construct.evidence.calls import Call, calls_of
+from nar.own.construct.evidence.calls import Call, calls_of, imported_by_name
 from nar.own.construct.evidence.evaluator import Definitions, is_settings_name
 from nar.own.construct.evidence.expressions import Expression, UnknownValueError, literal
 from nar.own.construct.evidence.lookup import BY_NAME, Evidence, Stated, is_open
@@ -27,6 +28,7 @@ from nar.own.construct.proposals import Proposal, Target, short
 from nar.own.construct.reads import names_read
 
 _CALLS_TRIED: Final = 6
+_TRAINING: Final = re.compile(r"(^|_)(train|main|run)(_|$)", re.IGNORECASE)
 _USUAL_SIDE: Final = "224"
 _OTHER_SIDE: Final = 256
 _PATHS_OF_EXAMPLES: Final = ("/path/", "path/to/", "./path/to", "<", "your_")
@@ -85,10 +87,9 @@ class StatedCalls:
             is_whole: Every argument has to be known as it stands there, optional ones too; calls in
                 tests do not count.
         """
-        names = list(self._target.parameters)
         tried = 0
         for call in self._calls:
-            given = call.arguments(names)
+            given = self._given(call)
             known, configured, unknown = self._known(given)
             missing = [name for name in self._target.required if name not in known]
             is_new = most_missing == 0 or bool(missing)
@@ -109,10 +110,40 @@ class StatedCalls:
         calls = calls_of(repository, self._target.name, repository.path)
         if len(calls) < 2:
             return tuple(calls)
-        return tuple(sorted(calls, key=lambda call: self._is_reached(call) is False))
+        meant = {id(call): self._is_meant(call) for call in calls}
+        if True in meant.values():  # of files that are chosen by name, those that choose this one
+            calls = [call for call in calls if meant[id(call)]]
+        return tuple(sorted(calls, key=lambda c: (self._is_reached(c) is False, not _trains(c))))
 
     def _is_reached(self, call: Call) -> bool | None:
         return self._evidence.evaluator.is_reached(Expression(call.path, call.tree, call.node))
+
+    def _is_meant(self, call: Call) -> bool | None:
+        """Whether a call is of this file, where its module is imported by a computed name.
+
+        Returns:
+            None where no such import is seen, or the name is not known.
+        """
+        name = imported_by_name(call)
+        if name is None:
+            return None
+        try:
+            stated = self._evidence.evaluator.value(name)
+        except UnknownValueError:
+            return None
+        return str(stated).rpartition(".")[2] == self._evidence.repository.path.stem
+
+    def _given(self, call: Call) -> dict[str, Any]:
+        """What a call gives, by the names of parameters, also what a known ``**`` holds."""
+        given: dict[str, Any] = {}
+        for each in call.spread:
+            try:
+                held = self._evidence.evaluator.value(each)
+            except UnknownValueError:
+                continue
+            if isinstance(held, Mapping):
+                given |= {n: v for n, v in held.items() if n in self._target.parameters}
+        return given | call.arguments(list(self._target.parameters))
 
     def only_one(self) -> Iterator[Proposal]:
         """The call that scripts build it with, where they build it in one way.
@@ -120,22 +151,28 @@ class StatedCalls:
         What a file does with its own class is a trial of it, and tests are trials too. A call with
         an argument that is not known may be another way, so then there is none.
         """
-        repository, names = self._evidence.repository, list(self._target.parameters)
+        repository = self._evidence.repository
         ways: dict[tuple[tuple[str, str], ...], Call] = {}
-        for call in self._calls:
-            is_trial = call.path == repository.path or repository.is_test(call.path)
-            if is_trial or self._is_reached(call) is False:
-                continue
-            given = call.arguments(names)
+        calls = [
+            call
+            for call in self._calls
+            if call.path != repository.path
+            and not repository.is_test(call.path)
+            and self._is_reached(call) is not False
+        ]
+        # What samples or converts a trained model takes from it how it was built.
+        for call in list(filter(_trains, calls)) or calls:
+            given = self._given(call)
             known, configured, unknown = self._known(given)
-            if configured or unknown or not call.is_plain or any(map(_is_settings, given.values())):
+            is_seen = call.is_plain or (bool(call.spread) and bool(given))
+            if configured or unknown or not is_seen or any(map(_is_settings, given.values())):
                 return
             values = ((name, short(make())) for name, make in known.items())
             ways.setdefault(tuple(sorted(values)), call)
         if len(ways) == 1:
             (way, call), *_ = ways.items()
             if way:
-                known, _, _ = self._known(call.arguments(names))
+                known, _, _ = self._known(self._given(call))
                 yield from self.completed(known, (), call.place)
 
     def completed(
@@ -210,7 +247,7 @@ class StatedCalls:
             self._findings.value(value.name, value.value, value.place)
 
     def _known(
-        self, given: dict[str, Expression]
+        self, given: dict[str, Any]
     ) -> tuple[dict[str, Callable[[], Any]], tuple[Configured, ...], list[str]]:
         """The arguments of a call that can be worked out, and the names of the others."""
         known: dict[str, Callable[[], Any]] = {}
@@ -248,9 +285,15 @@ class StatedCalls:
                 raise UnknownValueError(f"it lacks {', '.join(sorted(lacking))}")
 
 
-def _is_settings(found: Expression) -> bool:
+def _trains(call: Call) -> bool:
+    """Whether a call stands in a script that trains, by its name."""
+    return _TRAINING.search(call.path.stem) is not None
+
+
+def _is_settings(found: object) -> bool:
     """Whether an argument is a whole configuration by its name: its own evidence is better."""
-    return isinstance(found.node, ast.Name) and is_settings_name(found.node.id)
+    node = found.node if isinstance(found, Expression) else None
+    return isinstance(node, ast.Name) and is_settings_name(node.id)
 
 
 def _of_configuration(target: Target, name: str, configured: Configured) -> Proposal:
@@ -263,7 +306,7 @@ def _constant(value: Any) -> Callable[[], Any]:  # noqa: ANN401
     return lambda: value
 
 
-def _working_out(evidence: Evidence, found: Expression) -> Callable[[], Any]:
+def _working_out(evidence: Evidence, found: object) -> Callable[[], Any]:
     """Works an expression out anew: a module in it is then built where the target is."""
     return lambda: evidence.evaluator.value(found)
 

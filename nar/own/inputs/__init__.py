@@ -197,6 +197,9 @@ def _left_open(search: Search, state: State) -> Iterator[str]:
     masks = [each.name for each in optional if kind_by_name(each.name) is Kind.MASK]
     if masks:
         yield f"it may be called with {masks[0]} too, which runs more"
+    labels = [each.name for each in optional if kind_by_name(each.name) is Kind.LABEL]
+    if labels and share_reached(search.module, search.outcomes[state]) < 1:
+        yield f"it may be called with {labels[0]} too, which reaches more of the weights"
     for path in widths_unasked(search, state):
         yield f"no layer asks for the width of {path}"
 

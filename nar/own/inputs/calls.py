@@ -18,6 +18,10 @@ NOTHING: Final[Sources] = frozenset()
 CONVOLUTION: Final = re.compile(r"conv(?P<transposed>_transpose)?(?P<axes>[123])d$")
 POOLING: Final = re.compile(r"(adaptive_)?(max|avg)_pool(?P<axes>[123])d(_with_indices)?$")
 CONCATENATIONS: Final = frozenset({"cat", "concat", "concatenate"})
+# Places of the tensor of indices among the tensors of a call.
+INDEX_AT: Final = {
+    "embedding": 0, "scatter": 1, "scatter_": 1, "scatter_add_": 1, "gather": 1, "index_select": 1,
+}  # fmt: skip
 # They are called by the thousand and say nothing of what the input has to be.
 _QUESTIONS: Final = frozenset({
     "size", "dim", "__set__", "is_floating_point", "numel", "requires_grad_", "__len__", "stride",
@@ -181,7 +185,9 @@ class Record(TorchFunctionMode):
             return _marked(func(*args, **kwargs), whole)
         call = self._call(name, tensors, sources, names, _detail(name, args, kwargs))
         self.failing = call
-        refuse(call, is_float=tensors[0].is_floating_point(), is_strict=self._is_strict)
+        place = INDEX_AT.get(name, len(tensors))
+        is_float = place < len(tensors) and tensors[place].is_floating_point()
+        refuse(call, is_float=is_float, is_strict=self._is_strict)
         shapes = _LIGHT().get(func, _RUN)[1]
         result = _marked(lightly(func, shapes, args, kwargs), whole)
         if whole and (any(call.is_owned) or name == "embedding"):
@@ -210,13 +216,18 @@ class Record(TorchFunctionMode):
 def refuse(call: Call, *, is_float: bool, is_strict: bool) -> None:
     """Refuse a call of torch that only a wrong input makes.
 
+    Args:
+        call: The call.
+        is_float: Whether the tensor that holds its indices, if it has one, is of floats.
+        is_strict: Whether a call without a batch is refused.
+
     Raises:
-        RefusedError: Ids that are floats, positions beyond their table, or, where that is strict,
-            a call without a batch.
+        RefusedError: Indices that are floats, positions beyond their table, channels that a
+            transposed convolution does not have, or, where that is strict, no batch.
     """
+    if is_float:
+        raise RefusedError(f"{call.function} wants integers: expected dtype int64 for index")
     if call.function == "embedding" and len(call.shapes) > 1:
-        if is_float:
-            raise RefusedError("an embedding wants integers")
         at, rows = call.shapes[0], call.shapes[1][0]
         if not call.sources[0] and at and at[-1] > rows:
             raise RefusedError("there are more positions than the table has rows")
@@ -225,6 +236,11 @@ def refuse(call: Call, *, is_float: bool, is_strict: bool) -> None:
         wanted = int(found["axes"]) + 2
         if len(call.shapes[0]) != wanted:
             raise RefusedError(f"wanted {wanted} axes with the batch")
+    if found and found.groupdict().get("transposed") and len(call.shapes) > 1:
+        axes, weight = int(found["axes"]) + 1, call.shapes[1]
+        # Without data torch does not look.
+        if len(call.shapes[0]) >= axes and call.shapes[0][-axes] != weight[0]:
+            raise RefusedError(f"a transposed convolution wants {weight[0]} channels")
 
 
 def _marked(result: object, sources: Sources) -> object:

@@ -3,6 +3,8 @@
 import inspect
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
 from typing import Final
 
 import torch
@@ -17,7 +19,9 @@ from nar.own.inputs.names import (
     says_graph,
     says_graph_ids,
     says_states,
+    says_text,
 )
+from nar.own.inputs.parts import parts_of, states_made
 from nar.own.inputs.slots import (
     BY_RANK,
     LENGTH,
@@ -45,6 +49,7 @@ _NEVER_FIRST: Final = frozenset({
 })  # fmt: skip
 _OPTIONAL: Final = re.compile(r"Optional\[|\bNone\b")
 _LIST: Final = re.compile(r"[Ll]ist\[(torch\.)?Tensor|Sequence\[(torch\.)?Tensor")
+_FEWEST_PARTS: Final = 2  # chosen: what has one part only may as well be indexed
 # Kinds that are tried where the first kind leads nowhere; the commonest come first.
 FALLBACKS: Final = (
     Kind.IMAGE,
@@ -118,10 +123,29 @@ def _start(module: nn.Module, given: Given) -> State:
         if isinstance(each, Slot):
             state = (*state, each)
         else:
-            new = _slot(module, each, state, is_graph=is_graph, is_alone=len(wanted) == 1)
-            state = (*state, *(_states(module, each, state) or (new,)))
+            found = _states(module, each, state) or _parts(module, each, state)
+            if not found:
+                is_alone = len(wanted) == 1
+                found = (_slot(module, each, state, is_graph=is_graph, is_alone=is_alone),)
+            state = (*state, *found)
     # Arguments by position come before those by name.
-    return tuple(sorted(state, key=lambda each: each.by_name))
+    return tuple(sorted(_time_first(module, state), key=lambda each: each.by_name))
+
+
+def _time_first(module: nn.Module, state: State) -> State:
+    """The first input with time before the batch, where states are made for a layer that wants it.
+
+    Of an axis of one that is neither, the width of the states tells nothing.
+    """
+    recurrent = [each for each in module.modules() if isinstance(each, nn.RNNBase)]
+    is_made = any(says_states(each.name) for each in state[1:]) and states_made(module) is not None
+    if not is_made or not recurrent or any(each.batch_first for each in recurrent):
+        return state
+    first = state[0]
+    if first.kind not in (Kind.IDS, Kind.SEQUENCE) or first.rank < _FEWEST_PARTS:
+        return state
+    batch, length_, *rest = first.extents
+    return changed(state, 0, extents=(length_, batch, *rest))
 
 
 def _wanted(
@@ -145,7 +169,7 @@ def _wanted(
         and each.kind in (*_BY_POSITION, Parameter.KEYWORD_ONLY)
     ]
     if not left and not given:
-        left = [_only(parameters, positional, module)]
+        left = _of_any(parameters, module) or [_only(parameters, positional, module)]
     if given.kwargs:
         # What stands behind an argument by name can be given by name only.
         left = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in left]
@@ -160,6 +184,13 @@ def _only(
     if positional and not takes_any and not isinstance(module, nn.Sequential):
         return positional[0]
     return Parameter("x", Parameter.POSITIONAL_ONLY)
+
+
+def _of_any(parameters: Sequence[Parameter], module: nn.Module) -> list[Parameter]:
+    """What a forward takes apart of ``*args``, each as a parameter by position."""
+    starred = (each.name for each in parameters if each.kind is Parameter.VAR_POSITIONAL)
+    parts = (parts_of(module, name, is_starred=True) for name in starred)
+    return [Parameter(each, Parameter.POSITIONAL_ONLY) for each in next(parts, ())]
 
 
 def _stated(name: str, value: object, *, by_name: bool) -> State:
@@ -221,12 +252,47 @@ def _said(module: nn.Module, parameter: Parameter) -> Slot | None:
     return slot(parameter.name, kind, (1, *shape[1:]))
 
 
-def _states(module: nn.Module, parameter: Parameter, before: State) -> State:
-    """The pair of states that a step of an LSTM gets beside its input; nothing, where none does."""
-    cell = next((each for each in module.modules() if isinstance(each, nn.LSTMCell)), None)
-    if cell is None or not before or not says_states(parameter.name):
+def _parts(module: nn.Module, parameter: Parameter, before: State) -> State:
+    """A list of what a forward takes a parameter apart into; nothing, where it does not."""
+    names = parts_of(module, parameter.name)
+    if len(names) < _FEWEST_PARTS:
         return ()
     by_name = parameter.kind is Parameter.KEYWORD_ONLY
+    is_graph = any(map(says_graph, names))
+    parts: State = ()
+    for place, name in enumerate(names):
+        part = Parameter(name, parameter.kind)
+        new = _slot(module, part, (*before, *parts), is_graph=is_graph, is_alone=False)
+        parts = (*parts, replace(new, name=parameter.name, key=str(place)))
+    return (Slot(parameter.name, Kind.LIST, (), is_sure=True, by_name=by_name), *parts)
+
+
+def _nested(name: str, key: str, made: object, *, by_name: bool) -> State:
+    """Tensors in a nest of lists, each as a slot of its shape."""
+    if isinstance(made, Tensor):
+        kind = BY_RANK.get(made.dim(), Kind.VECTOR)
+        new = slot(name, kind, tuple(made.shape), key=key, is_sure=True, by_name=by_name)
+        return (new,)
+    parts = [*made] if isinstance(made, list | tuple) else []
+    above = f"{key}." if key else ""
+    inner = (_nested(name, f"{above}{n}", each, by_name=by_name) for n, each in enumerate(parts))
+    return (Slot(name, Kind.LIST, (), key=key, is_sure=True, by_name=by_name), *chain(*inner))
+
+
+def _states(module: nn.Module, parameter: Parameter, before: State) -> State:
+    """The states that a recurrent module gets beside its input; nothing, where it gets none.
+
+    They are those that a method of its own makes, else the pair of a step of an LSTM.
+    """
+    if not says_states(parameter.name):
+        return ()
+    by_name = parameter.kind is Parameter.KEYWORD_ONLY
+    made = states_made(module) if before else None
+    if made is not None:
+        return _nested(parameter.name, "", made, by_name=by_name)
+    cell = next((each for each in module.modules() if isinstance(each, nn.LSTMCell)), None)
+    if cell is None:
+        return ()
     pair = (
         slot(parameter.name, Kind.VECTOR, (1, cell.hidden_size), key=key, is_sure=True,
              by_name=by_name)
@@ -266,7 +332,9 @@ def _kind(module: nn.Module, name: str, before: State, *, is_alone: bool) -> Kin
     if kind in (Kind.STEP, Kind.LABEL, Kind.SEQUENCE) and before[0].kind is Kind.IDS:
         return None
     if kind is Kind.IDS and not has(module, nn.Embedding):
-        return Kind.COORDINATES if before else None
+        # Letters of a text are made vectors without a table as well, each of one.
+        other = kind if says_text(name) else Kind.COORDINATES
+        return other if before else None
     return kind
 
 

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Callable, Iterator
-from math import prod
+from math import gcd, prod
 from typing import Final
 
 import torch
 
-from nar.own.inputs.calls import Outcome, RefusedError
+from nar.own.inputs.calls import INDEX_AT, Outcome, RefusedError
 from nar.own.inputs.guards import conditions
 from nar.own.inputs.layers import read_attribute
 from nar.own.inputs.ranks import with_rank
@@ -50,6 +50,13 @@ _FLOATS: Final = re.compile(
     r"cast|not implemented for 'long'|floating point|got (torch\.)?(long|int64)|long",
     re.IGNORECASE,
 )
+_INTEGERS: Final = re.compile(
+    r"[Ee]xpected dtype int|index tensor|used as indices must be long|scalar types: Long|"
+    r"expected (scalar type|dtype|type) (Long|Int)|only supports? integer|must be an? (int|long)"
+)
+_SPLIT: Final = re.compile(
+    r"split_sizes to sum exactly to (\d+).*?split_sizes=\[([\d, ]+)\]", re.DOTALL
+)
 _SMALL: Final = re.compile(
     r"kernel size can't be greater|output size is too small|too small|padding size should be less|"
     r"smaller than|must be greater|larger than|non-empty|spatial dimension|negative dimension|"
@@ -84,6 +91,8 @@ def repairs(search: Search, state: State, outcome: Outcome) -> Iterator[State]:
         _guarded,
         _unpacked,
         _ranks,
+        _split,
+        _whole,
         _floating,
         _numbers,
         _larger,
@@ -142,11 +151,16 @@ def _viewed(state: State, outcome: Outcome) -> Iterator[State]:
     found = _VIEWED.search(outcome.message)
     if found is None:
         return
-    wanted = prod(map(int, found[1].split(",")))
+    wanted, size = prod(map(int, found[1].split(","))), int(found[2])
     for place in owners(state, outcome):
         each = state[place]
-        if prod(each.extents) == int(found[2]):
+        if prod(each.extents) == size:
             yield resized(state, place, (each.rank - 1,), wanted)
+        elif size and each.rank == _AXES_OF_MAPS:
+            # So many images are one sample: side by side in the channels, or behind each other.
+            many = wanted // gcd(wanted, size)
+            for axis in (1, 0) if many > 1 else ():
+                yield resized(state, place, (axis,), many * each.extents[axis])
 
 
 def _indexed(state: State, outcome: Outcome) -> Iterator[State]:
@@ -248,6 +262,28 @@ def _floating(state: State, outcome: Outcome) -> Iterator[State]:
         for place in owners(state, outcome):
             if state[place].is_integer:
                 yield changed(state, place, dtype=torch.float32)
+
+
+def _split(state: State, outcome: Outcome) -> Iterator[State]:
+    """As long as its parts together, where a tensor is split into parts of given lengths."""
+    found = _SPLIT.search(outcome.message)
+    if found is None:
+        return
+    got, wanted = int(found[1]), sum(map(int, found[2].split(",")))
+    for place in owners(state, outcome):
+        for axes in state[place].axes():
+            if state[place].extents[axes[0]] == got:
+                yield resized(state, place, axes, wanted)
+
+
+def _whole(state: State, outcome: Outcome) -> Iterator[State]:
+    """Floats where integers are wanted, as by what picks entries by their places."""
+    call = outcome.failing
+    if not _INTEGERS.search(outcome.message):
+        return
+    for place in owners(state, outcome, INDEX_AT.get(call.function, 0) if call else 0):
+        if state[place].dtype.is_floating_point and state[place].kind not in WITHOUT_TENSOR:
+            yield changed(state, place, dtype=torch.int64)
 
 
 def _numbers(state: State, outcome: Outcome) -> Iterator[State]:

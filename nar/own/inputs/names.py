@@ -18,7 +18,8 @@ _PATTERNS: Final[Mapping[str, Kind]] = {
     r"edge_index$|^(edges|ei|adj_t)$": Kind.EDGES,
     r"^(edge_attr|edge_weight|edge_features?|ea|edge_feats?)$": Kind.EDGE_FEATURES,
     r"^(adj|adjacency|adj_matrix|a_hat)$": Kind.ADJACENCY,
-    r"(input_)?ids$|^tokens?$|^texts?$|_tokens$|^words$|^caption.*|^sentences?$": Kind.IDS,
+    r"(input_)?ids$|^tokens?$|^texts?(_inputs?)?$|_tokens$|^words$|^caption.*|"
+    r"^sentences?$": Kind.IDS,
     r"^(wav|wavs|wave|waveforms?|audio|mixture|raw_audio|signal)$": Kind.WAVE,
     r"(^|_)(videos?|clips?)(_|$)|^frames$": Kind.VIDEO,
     r"^(z|noise|latents?|latent_code)$|^pooled|_pooled|^global_": Kind.VECTOR,
@@ -29,6 +30,7 @@ _COMPILED: Final = tuple((re.compile(pattern), kind) for pattern, kind in _PATTE
 _WHOLE_STEP: Final = re.compile(r"^time_?steps?$")
 _OF_GRAPHS: Final = re.compile(r"edge_index$|^(ei|adj_t|adj|edges)$")
 _STATES: Final = re.compile(r"^(prev(ious)?_|last_)?(hidden(_states?)?|states?|hx|hc|h_c)$")
+_TEXTS: Final = re.compile(r"text|caption|sentence|words")
 _GRAPH_IDS: Final = re.compile(r"^(batch|b|batch_index|graph_ids?)$")
 
 
@@ -56,6 +58,11 @@ def says_graph(name: str) -> bool:
 def says_graph_ids(name: str) -> bool:
     """Whether an input of this name, in a module of graphs, says the graph of each node."""
     return _GRAPH_IDS.search(name.lower()) is not None
+
+
+def says_text(name: str) -> bool:
+    """Whether an input of this name is a text, and no coordinates."""
+    return _TEXTS.search(name.lower()) is not None
 
 
 def says_states(name: str) -> bool:

@@ -33,6 +33,7 @@ _FLATTENED: Final = (
     (1, 28), (3, 32), (1, 32), (3, 28), (1, 64), (3, 64), (1, 8), (3, 224), (1, 16), (3, 96),
     (3, 128), (1, 20),
 )  # fmt: skip
+_COLOURS = 3
 _GROWTHS = (2, 4, 8)  # chosen: one for each halving that a deep network has more
 _COLUMNS = 16  # chosen: categories in a row are fewer than tokens in a text
 
@@ -197,6 +198,8 @@ def _read_first(
         yield _floats(state, place, Kind.STEP, (1, 1))
     if not is_fresh:
         return
+    if CONVOLUTION.match(call.function) and _is_of_frames(state, place, demand.wanted):
+        yield _floats(state, place, Kind.VIDEO, USUAL[Kind.VIDEO])
     is_alone = len(owners(state, outcome, demand.tensor)) == 1
     if call.function == "linear" and not before.is_sure and is_alone:
         yield from _of_linear(search, state, place, call, demand.wanted)
@@ -224,10 +227,13 @@ def _of_linear(search: Search, state: State, place: int, call: Call, width: int)
         yield vector
 
 
+def _is_of_frames(state: State, place: int, channels: int) -> bool:
+    """Whether what was taken for a volume is read first by what wants colours."""
+    return channels == _COLOURS and state[place].kind is Kind.VOLUME
+
+
 def _of_convolution(state: State, place: int, channels: int) -> Iterator[State]:
     before = state[place]
-    if before.rank == 5 and channels == 3 and before.kind is Kind.VOLUME:
-        yield _floats(state, place, Kind.VIDEO, USUAL[Kind.VIDEO])
     if before.rank == 3 and channels in SOUND_CHANNELS and before.extents[2] == STEPS:
         yield changed(state, place, extents=(1, channels, SAMPLES))
     yield changed(state, place, extents=(before.extents[0], channels, *before.extents[2:]))

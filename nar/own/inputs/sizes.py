@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from nar.own.inputs.calls import CONVOLUTION, NOTHING, Outcome, Sources
-from nar.own.inputs.demands import Demand
+from nar.own.inputs.demands import Demand, Want, demands
 from nar.own.inputs.search import Search
 from nar.own.inputs.slots import Extents, State, changed, resized
 
@@ -93,23 +93,31 @@ def solved(search: Search, state: State, outcome: Outcome, demand: Demand) -> It
     places = [place for place, each in enumerate(state) if each.path in sources]
     # A later input gives way to an earlier one.
     places = sorted(places or range(len(state)), reverse=True)
-    for place, axes in _direct(state, places, demand):
-        straight = resized(state, place, axes, demand.wanted)
-        if search.probe(straight).passed(site):
-            yield straight
-        turned = _turned(state, place)
-        may_turn = demand.wanted in state[place].extents and turned != state
-        if may_turn and search.probe(turned).passed(site):
-            yield turned
-    for together in _together(state, places, demand):
-        if search.probe(together).passed(site):
-            yield together
+    for near in _by_own_extent(search, state, places, demand):
+        if search.probe(near).passed(site):
+            yield near
     for place in places:
         single = _one_feature(state, place, demand)
         if single != state and search.probe(single).passed(site):
             yield single
         for axes in state[place].axes():
             yield from _along(search, _Question(state, outcome, demand, place, axes))
+
+
+def _by_own_extent(
+    search: Search, state: State, places: list[int], demand: Demand
+) -> Iterator[State]:
+    """States in which inputs that have the extent which came have the one that is wanted."""
+    direct = _direct(state, places, demand)
+    for place, axes in direct:
+        yield resized(state, place, axes, demand.wanted)
+        if demand.wanted in state[place].extents:
+            yield _turned(state, place)
+    for place, axes in direct:
+        yield _alike(state, place, axes, demand.wanted)
+        changed_alone = resized(state, place, axes, demand.wanted)
+        yield from _balanced(search, changed_alone, place, axes)
+    yield from _together(state, places, demand)
 
 
 def _sources(outcome: Outcome, tensor: int | None) -> Sources:
@@ -128,6 +136,34 @@ def _direct(state: State, places: list[int], demand: Demand) -> list[tuple[int, 
         if any(state[place].extents[axis] == demand.got for axis in axes)
     ]
     return sorted(found, key=lambda pair: len(pair[1]) > 1 and demand.wanted > _LONG)
+
+
+def _alike(state: State, place: int, axes: Extents, wanted: int) -> State:
+    """An input and all of its shape with another extent; as before, where no other has its shape.
+
+    A past and a future of one series meet before the layer that says their width.
+    """
+    alike = [other for other, each in enumerate(state) if each.extents == state[place].extents]
+    new = state
+    for other in alike if len(alike) > 1 else ():
+        new = resized(new, other, axes, wanted)
+    return new
+
+
+def _balanced(search: Search, state: State, place: int, axes: Extents) -> Iterator[State]:
+    """An input whose other axes give way, where an earlier call now gets a multiple of its want.
+
+    Channels and joints that are norms of one width are such axes: three channels want a third of
+    the joints.
+    """
+    outcome = search.probe(state)
+    for demand in demands(outcome.failing, outcome.message) if outcome.failing else ():
+        if demand.want is not Want.EXTENT or not demand.got:
+            continue
+        for others in state[place].axes():
+            extent = state[place].extents[others[0]] * demand.wanted / demand.got
+            if not set(others) & set(axes) and extent >= 1 and extent == int(extent):
+                yield resized(state, place, others, int(extent))
 
 
 def _turned(state: State, place: int) -> State:

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from nar.own.construct.evidence.expressions import Expression
+from nar.own.construct.evidence.expressions import Expression, enclosing_functions
+from nar.own.construct.evidence.names import assignments_before
 from nar.own.construct.evidence.repository import Repository
 
+_IMPORTS = re.compile(r"(^|\.)(import_module|__import__)$")
 _MOST_CALLS = 40  # of one name, the nearest: more are a layer that stands everywhere
 
 
@@ -33,6 +35,15 @@ class Call:
         """Whether it has no ``*`` and no ``**``, so that all its arguments are seen."""
         starred = any(isinstance(each, ast.Starred) for each in self.node.args)
         return not starred and all(key.arg for key in self.node.keywords)
+
+    @property
+    def spread(self) -> list[Expression]:
+        """What it gives by ``**``."""
+        return [
+            Expression(self.path, self.tree, key.value)
+            for key in self.node.keywords
+            if key.arg is None
+        ]
 
     def argument(self, name: str, positions: list[str]) -> Expression | None:
         """What it gives for a parameter.
@@ -84,6 +95,25 @@ def calls_of(repository: Repository, name: str, defined_in: Path | None = None) 
         nodes = tuple(ast.walk(tree))
         found += [Call(path, tree, node, place) for node in _calls(nodes, _names_of(nodes, name))]
     return found[:_MOST_CALLS]
+
+
+def imported_by_name(call: Call) -> Expression | None:
+    """The name of a module whose class or function is called, where a call imports it by a name.
+
+    ``net = importlib.import_module(args.model)`` stands before ``net.build()``; None where the
+    called thing is imported in another way.
+    """
+    called = call.node.func
+    holder = called.value if isinstance(called, ast.Attribute) else None
+    if not isinstance(holder, ast.Name):
+        return None
+    line = call.node.lineno
+    for scope in (*enclosing_functions(call.tree, line), call.tree):
+        for node in assignments_before(scope, holder.id, line):
+            made = node.value
+            if isinstance(made, ast.Call) and made.args and _IMPORTS.search(ast.unparse(made.func)):
+                return Expression(call.path, call.tree, made.args[0])
+    return None
 
 
 def _names_of(nodes: tuple[ast.AST, ...], name: str) -> set[str]:

@@ -31,7 +31,9 @@ from nar.own.construct.evidence.names import (
     defined_name,
     is_changed,
     is_made,
+    modules_imported,
     part_of,
+    path_of,
 )
 from nar.own.construct.evidence.repository import Repository
 from nar.own.construct.evidence.settings import Settings, settings_of
@@ -66,6 +68,8 @@ class Evaluator:
         self._repository = repository
         self._definitions = definitions
         self._running: set[int] = set()
+        # Configurations that are being completed line by line, by their scope and name.
+        self._growing: dict[tuple[int, str], Settings] = {}
 
     def value(self, found: Any, depth: int = 0) -> Any:  # noqa: ANN401
         """A value as it is, an expression worked out.
@@ -134,7 +138,7 @@ class Evaluator:
             return _Self(self, found, depth)
         for function in functions:
             if is_settings_name(name) and name in parameters(function):
-                return self.namespace(found)
+                return self._grown(found, function, function.lineno, depth)
             assigned = assignments_before(function, name, line)
             if assigned:
                 return self._assigned(found, function, assigned, depth)
@@ -165,8 +169,9 @@ class Evaluator:
         """
         assert isinstance(found.node, ast.Name), "only names are assigned"
         name = found.node.id
-        if is_settings_name(name) and _is_parsed(assigned[0]):
-            return self.namespace(found)
+        parsed = next((each for each in assigned if _is_parsed(each)), None)
+        if is_settings_name(name) and parsed is not None:
+            return self._grown(found, scope, parsed.lineno, depth)
         if is_changed(scope, name):
             raise UnknownValueError(f"{name} is changed on the way")
         condition = self._condition(found, depth)
@@ -184,6 +189,24 @@ class Evaluator:
             return self._with_attributes(found, whole, later, (scope, condition, depth))
         raise UnknownValueError(f"{name} is assigned elsewhere")
 
+    def _grown(
+        self, found: Expression, scope: ast.FunctionDef | ast.Module, line: int, depth: int
+    ) -> Settings:
+        """The namespace of a file's parser after what is set of it between a line and here."""
+        assert isinstance(found.node, ast.Name), "only names hold namespaces"
+        key = id(scope), found.node.id
+        if key in self._growing:
+            return self._growing[key]
+        later = attributes_set(scope, found.node.id, line, found.node.lineno)
+        namespace = copy.deepcopy(self.namespace(found))
+        self._growing[key] = namespace
+        try:
+            condition = self._condition(found, depth)
+            self._set_attributes(found, namespace, later, (scope, condition, depth))
+        finally:
+            del self._growing[key]
+        return namespace
+
     def _with_attributes(
         self,
         found: Expression,
@@ -192,10 +215,22 @@ class Evaluator:
         place: tuple[ast.AST, Callable[[ast.expr], bool | None], int],
     ) -> Any:  # noqa: ANN401
         """An object after the attributes that are set of it, as far as these are known."""
-        scope, condition, depth = place
         if not later or not isinstance(value, Settings):
             return value
         changed = copy.deepcopy(value)
+        self._set_attributes(found, changed, later, place)
+        return changed
+
+    def _set_attributes(
+        self,
+        found: Expression,
+        changed: Settings,
+        later: list[ast.Assign],
+        place: tuple[ast.AST, Callable[[ast.expr], bool | None], int],
+    ) -> None:
+        """Set what is set of a name's object, as far as it is known to be set and to what."""
+        assert isinstance(found.node, ast.Name), "only names hold namespaces"
+        scope, condition, depth = place
         for each in later:
             if is_made(scope, each, condition) is not True:
                 continue
@@ -203,12 +238,11 @@ class Evaluator:
                 new = self.value(found.beside(each.value), depth + 1)
             except UnknownValueError:
                 continue
-            _, *above, last = ast.unparse(each.targets[0]).split(".")
+            *above, last = path_of(each.targets[0], found.node.id)
             holder = changed
             for part in above:
                 holder = holder.setdefault(part, Settings())
             holder[last] = settings_of(new)
-        return changed
 
     def _condition(self, found: Expression, depth: int) -> Callable[[ast.expr], bool | None]:
         def condition(test: ast.expr) -> bool | None:
@@ -251,6 +285,13 @@ class Evaluator:
         own = parser_values(self._repository, found.path)
         if own:
             return Settings(self.known(own))
+        imported = [
+            parser_values(self._repository, path)
+            for path in self._repository.python_files
+            if modules_imported(found.tree) & {path.stem, path.parent.name}
+        ]
+        if any(imported):
+            return Settings(self.known(max(imported, key=len)))
         for path in self._repository.python_files:
             values = parser_values(self._repository, path)
             if values and found.path.stem in self._repository.text(path):

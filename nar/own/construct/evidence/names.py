@@ -32,16 +32,35 @@ def assignments_before(scope: ast.AST, name: str, line: int) -> list[ast.Assign]
 
 
 def attributes_set(scope: ast.AST, name: str, after: int, before: int) -> list[ast.Assign]:
-    """The assignments to attributes of a name's object between two lines, in their order."""
+    """The assignments to attributes and keys of a name's object between two lines, in order."""
     found = [
         node
         for node in _statements(scope)
         if isinstance(node, ast.Assign)
         and after < node.lineno < before
-        and isinstance(node.targets[0], ast.Attribute)
-        and ast.unparse(node.targets[0]).startswith(f"{name}.")
+        and path_of(node.targets[0], name)
     ]
     return sorted(found, key=lambda node: node.lineno)
+
+
+def path_of(target: ast.expr, name: str) -> tuple[str, ...]:
+    """The attributes and keys that lead from a name to a target; none, where they do not.
+
+    Example:
+        >>> path_of(ast.parse("args.net['width']", mode="eval").body, "args")
+        ('net', 'width')
+    """
+    path: list[str] = []
+    while isinstance(target, ast.Attribute | ast.Subscript):
+        if isinstance(target, ast.Attribute):
+            path.append(target.attr)
+        elif isinstance(target.slice, ast.Constant) and isinstance(target.slice.value, str):
+            path.append(target.slice.value)
+        else:
+            return ()
+        target = target.value
+    is_of_name = isinstance(target, ast.Name) and target.id == name
+    return tuple(reversed(path)) if is_of_name else ()
 
 
 def is_changed(scope: ast.AST, name: str) -> bool:
@@ -126,6 +145,18 @@ def defined_name(
         if hasattr(module, name):
             return getattr(module, name)
     raise UnknownValueError(name)
+
+
+def modules_imported(tree: ast.Module) -> set[str]:
+    """The last names of the modules that a file imports, or imports from."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {each.name.rpartition(".")[2] for each in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {each.name for each in node.names}
+            found |= {(node.module or "").rpartition(".")[2]} - {""}
+    return found
 
 
 def _imported(

@@ -106,8 +106,14 @@ class Repository:
         return len(here) + len(there) - 2 * shared + _TEST_DISTANCE * self.is_test(path)
 
     def is_test(self, path: Path) -> bool:
-        """Whether a file is one of tests, by the names of it and of its folders."""
-        return any(_TESTS.search(part) for part in path.relative_to(self.root).parts)
+        """Whether a file is one of tests, by the names of it and of its folders.
+
+        A file that reads a command line is a script, which tests a trained model.
+        """
+        *folders, name = path.relative_to(self.root).parts
+        if any(map(_TESTS.search, folders)):
+            return True
+        return bool(_TESTS.search(name)) and "ArgumentParser" not in self.text(path)
 
     @cached_property
     def _documents(self) -> tuple[Path, ...]:

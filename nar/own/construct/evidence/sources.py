@@ -118,6 +118,10 @@ def _argument(path: Path, tree: ast.Module, call: ast.Call) -> tuple[str, Any]:
     action = ast.unparse(stated["action"]).strip("'\"") if "action" in stated else ""
     if "default" in stated:
         return name, _typed(Expression(path, tree, stated["default"]), stated.get("type"))
+    if "choices" in stated and isinstance(stated["choices"], ast.List | ast.Tuple):
+        first = next(iter(stated["choices"].elts), None)
+        # What has to be stated on the command line is one of them.
+        return name, None if first is None else Expression(path, tree, first)
     flags_of_truth = {"store_true": False, "store_false": True}
     return name, flags_of_truth.get(action)
 

@@ -7,6 +7,7 @@ is recorded. A file that is there is read as ever.
 import inspect
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -19,6 +20,10 @@ from nar.own.construct.findings import Findings
 from nar.own.construct.imports.late_patches import Patches, Replacement, patched
 from nar.own.construct.imports.stand_ins import StandIn
 
+# Functions that fill a model with weights.
+_LOADING = re.compile(
+    r"pretrain|(load|restore|init)\w*_(weight|state|checkpoint|ckpt|param|model)", re.IGNORECASE
+)
 # Each has a method of its own, no inherited one.
 _AUTO_MODELS = (
     "AutoBackbone", "AutoModel", "AutoModelForCausalLM", "AutoModelForImageClassification",
@@ -109,6 +114,41 @@ def _patches(findings: Findings) -> Patches:
             "AutoTokenizer.from_pretrained": _tokenizer(findings)
         },
     }
+
+
+def skips_loading(error: BaseException, root: Path, findings: Findings) -> bool:
+    """Let a function of a repository that fails at weights which are not there do nothing.
+
+    What it returns from then on is its first argument, the model that it was to fill.
+
+    Args:
+        error: What building raised.
+        root: The folder of the repository.
+        findings: Tell whether loading was skipped, and record this.
+
+    Returns:
+        Whether there is such a function, so that it is worth to build again.
+    """
+    if not any("not loaded" in each for each in findings.assumed().skipped):
+        return False
+    trace = error.__traceback__
+    while trace is not None:
+        frame = trace.tb_frame
+        code = frame.f_code
+        function: Any = frame.f_globals.get(code.co_name)
+        is_own = code.co_filename.startswith(str(root)) and inspect.isfunction(function)
+        if is_own and _LOADING.search(code.co_name) and not function.__code__.co_freevars:
+            findings.skip(f"{Path(code.co_filename).name}:{trace.tb_lineno}: {code.co_name}() fails"
+                          " without weights: it is left out")  # fmt: skip
+            function.__code__ = _first_argument.__code__
+            function.__defaults__ = function.__kwdefaults__ = None
+            return True
+        trace = trace.tb_next
+    return False
+
+
+def _first_argument(*args: Any, **_: Any) -> Any:  # noqa: ANN401
+    return args[0] if args else None
 
 
 def _noting(findings: Findings) -> Callable[[str], None]:

@@ -1,0 +1,116 @@
+"""What one parameter of a forward holds: parts that its lines take apart, states to begin from."""
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from nar.own.inputs.layers import read_attribute
+
+# Methods that make the states of a recurrent module, with the size of a batch.
+_STATE_MAKERS = (
+    "init_hidden", "initHidden", "init_state", "init_states", "initial_state", "zero_state",
+    "get_initial_state", "init_hidden_state",
+)  # fmt: skip
+
+
+def parts_of(module: nn.Module, parameter: str, *, is_starred: bool = False) -> tuple[str, ...]:
+    """The names of the parts of a parameter; none, where the forward does not take it apart.
+
+    ``text, lengths = inputs`` gives both names, and so do ``text = inputs[0]`` beside
+    ``lengths = inputs[1]``. What has an attribute that is read, such as a shape, is one thing.
+
+    Args:
+        module: Its forward is read, not run.
+        parameter: Of the forward.
+        is_starred: It is ``*parameter``; then a branch may take it apart, and the way with most
+            parts counts.
+    """
+    function = _function_of(module)
+    if function is None or (not is_starred and _is_one_thing(function, parameter)):
+        return ()
+    nodes = list(ast.walk(function)) if is_starred else function.body
+    assigned = [node for node in nodes if isinstance(node, ast.Assign)]
+    return max([*_unpacked(assigned, parameter), _picked(assigned, parameter)], key=len)
+
+
+def states_made(module: nn.Module) -> Any:  # noqa: ANN401
+    """The states that a module makes for one sample, as tensors in a nest; None, if it makes none.
+
+    A method of the user's own makes them, which may want something else.
+    """
+    makers = (read_attribute(module, name) for name in _STATE_MAKERS)
+    make = next((each for each in makers if inspect.ismethod(each)), None)
+    if make is None:
+        return None
+    try:
+        with torch.no_grad():
+            made = make(*[1] * len(_required(make)))
+    # A user's method may raise anything.
+    except Exception:
+        return None
+    return made if isinstance(made, Tensor | list | tuple) else None
+
+
+def _required(method: Any) -> list[str]:  # noqa: ANN401
+    parameters = inspect.signature(method).parameters.values()
+    return [each.name for each in parameters if each.default is inspect.Parameter.empty]
+
+
+def _function_of(module: nn.Module) -> ast.FunctionDef | None:
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(module.forward)))
+    # A forward that is compiled or built on the way has no lines.
+    except (OSError, TypeError, SyntaxError, ValueError):
+        return None
+    return next((node for node in tree.body if isinstance(node, ast.FunctionDef)), None)
+
+
+def _is_one_thing(function: ast.FunctionDef, parameter: str) -> bool:
+    attributes = (node for node in ast.walk(function) if isinstance(node, ast.Attribute))
+    return any(_is_named(each.value, parameter) for each in attributes)
+
+
+def _unpacked(assigned: list[ast.Assign], parameter: str) -> Iterator[tuple[str, ...]]:
+    """The names of ``a, b = parameter``."""
+    for node in assigned:
+        target = node.targets[0]
+        if _is_named(node.value, parameter) and isinstance(target, ast.Tuple | ast.List):
+            names = tuple(each.id for each in target.elts if isinstance(each, ast.Name))
+            if len(names) == len(target.elts):
+                yield names
+
+
+def _picked(assigned: list[ast.Assign], parameter: str) -> tuple[str, ...]:
+    """The names of ``a = parameter[0]`` and ``b = parameter[1]``, where there are two or more."""
+    found: dict[int, str] = {}
+    for node in assigned:
+        for target, value in _pairs(node):
+            place = _place_in(value, parameter)
+            if place is not None and isinstance(target, ast.Name):
+                found.setdefault(place, target.id)
+    is_whole = len(found) > 1 and sorted(found) == list(range(len(found)))
+    return tuple(found[place] for place in sorted(found)) if is_whole else ()
+
+
+def _pairs(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
+    target, value = node.targets[0], node.value
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        yield from zip(target.elts, value.elts, strict=False)
+    else:
+        yield target, value
+
+
+def _place_in(node: ast.expr, parameter: str) -> int | None:
+    if not isinstance(node, ast.Subscript) or not _is_named(node.value, parameter):
+        return None
+    place = node.slice.value if isinstance(node.slice, ast.Constant) else None
+    return place if type(place) is int else None
+
+
+def _is_named(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
