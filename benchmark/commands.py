@@ -228,6 +228,54 @@ def verdicts(
 
 @app.command()
 @reporting_errors
+def wrapped(
+    results: Annotated[
+        Path | None, typer.Option(help="Directory that gets the page, both halves of it.")
+    ] = None,
+) -> None:
+    """Ask about known models in what deployment puts around them; half a minute."""
+    from benchmark.evidence.wrapped import as_markdown, write_page
+
+    if results is not None:
+        write_page(results)
+    else:
+        sys.stdout.write(as_markdown(["validation"]))
+
+
+@app.command()
+@reporting_errors
+def false_known(
+    results: Annotated[Path | None, typer.Option(help="Directory that gets the page.")] = None,
+) -> None:
+    """Count what is said to be known though the index has it not; half a minute."""
+    from benchmark.evidence.false_known import as_markdown, write_page
+
+    if results is not None:
+        write_page(results)
+    else:
+        sys.stdout.write(as_markdown())
+
+
+@app.command()
+@reporting_errors
+def draw_wrapped(target: Target) -> None:
+    """Draw the models that `wrapped` asks about, and what is around them, anew: a decision."""
+    from benchmark.evidence.wrapped import write_list
+
+    stdout.print(write_list(target), soft_wrap=True)
+
+
+@app.command()
+@reporting_errors
+def capture_wrapped(target: Target) -> None:
+    """Capture the modules and files of `wrapped` anew, in some five minutes: a decision."""
+    from benchmark.evidence.wrapped_modules import write_captured
+
+    sys.stdout.writelines(f"{line}\n" for line in write_captured(target))
+
+
+@app.command()
+@reporting_errors
 def parts_of(
     results: Annotated[
         Path | None, typer.Option(help="Directory that gets the page, both halves of it.")

@@ -67,7 +67,7 @@ def _through_file(
     if original.name not in exported_names():
         raise NotApplicableError("not in exported.txt")
     module, inputs = hollow(original)
-    with TemporaryDirectory() as folder, _quiet(), inference(module):
+    with TemporaryDirectory() as folder, quiet(), inference(module):
         path = Path(folder, f"model{suffix}")
         # An exporter raises anything for what it cannot export: that is no fault of the capture.
         try:
@@ -118,7 +118,7 @@ def _one_number(like: Tensor, generator: torch.Generator) -> Tensor:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Exporters log, warn and print what the raised error says as well."""
     disabled = {name: logging.getLogger(name).disabled for name in _LOGGERS}
     disable_onnx_log()

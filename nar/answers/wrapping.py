@@ -6,10 +6,12 @@ the index is asked after every step: a network may have a sigmoid or an affine o
 greedy peeling would go past. Stored graphs stay as they are.
 """
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from heapq import heappop, heappush
+from itertools import count
 from math import sqrt
 from typing import Final, Literal
 
@@ -56,11 +58,17 @@ _ADD: Final = op_id("add")
 _ADAPTED: Final = frozenset(map(op_id, ("linear", "conv")))
 _WEIGHTED: Final = mask_of(Trait.WEIGHTED)
 _CHANNEL_RATIO: Final = ATTRIBUTES.index("channel_ratio")
-# Chosen: graphs that are looked up for one question; three operators on the input, one on the
-# result and adapters are 16. A look-up costs a hash of the graph, half a millisecond for ResNet-50.
-_MOST: Final = 24
+# Chosen: nodes of the graphs that are looked up for one question, all together: hashing them takes
+# some 40 ms. Three operators on the input, one on the result and adapters are 16 graphs.
+_MOST_NODES: Final = 15_000
+_MOST: Final = 64
+_LEAST: Final = 8
 # Chosen: more results are those of a detector, which nobody adds one to.
 _MOST_RESULTS: Final = 6
+# Chosen: of several results at most so many end in something that reads a result.
+_FREE_RESULTS: Final = 2
+# Chosen: nodes of one more output; the auxiliary head of a segmenter has five.
+_OUTPUT_NODES: Final = 12
 # Chosen: attributes hold ratios of widths to a quarter of an octave, which leaves a rank open by
 # less than this share.
 _RANK_SLACK: Final = 0.07
@@ -137,11 +145,15 @@ class _Step:
         passed: Nodes whose readers read the given operand in their place.
         dropped: Nodes that are gone with all that only they read.
         moves: What was done, in order: place, and operator.
+        cost: How much was taken off: a node is one, and so are all adapters.
+        below: The node behind which the last operator was taken off a result; -1 where none was.
     """
 
     passed: Mapping[int, int]
     dropped: frozenset[int]
     moves: tuple[tuple[Place, str], ...] = ()
+    cost: int = 0
+    below: int = -1
 
     @property
     def gone(self) -> frozenset[int]:
@@ -163,14 +175,20 @@ class _Peeling:
 
     def steps(self) -> Iterator[_Step]:
         """Each graph with something taken off, those with least taken off first."""
-        first = _Step({}, frozenset())
-        waiting, seen = deque([first]), {first.gone}
-        while waiting and len(seen) <= _MOST:
-            for step in self._next(waiting.popleft()):
-                if step.gone not in seen and len(seen) <= _MOST:
-                    seen.add(step.gone)
-                    waiting.append(step)
-                    yield step
+        most = min(_MOST, max(_LEAST, _MOST_NODES // self.graph.nodes))
+        number = count()
+        waiting = [(0, next(number), _Step({}, frozenset()))]
+        seen = {waiting[0][2].gone}
+        for _ in range(most + 1):
+            if not waiting:
+                return
+            _, _, step = heappop(waiting)
+            if step.moves:
+                yield step
+            for further in self._next(step):
+                if further.gone not in seen:
+                    seen.add(further.gone)
+                    heappush(waiting, (further.cost, next(number), further))
 
     def graph_of(self, step: _Step) -> ComputationalGraph:
         """The graph that a step leaves."""
@@ -223,15 +241,24 @@ class _Peeling:
         if self._adapters and not any(place == "layers" for place, _ in step.moves):
             changed = {node for each in self._adapters for node in each.change}
             passed = {**step.passed, **{each.add: each.base for each in self._adapters}}
-            yield _Step(passed, step.dropped | changed, (*step.moves, ("layers", "")))
+            moves = (*step.moves, ("layers", ""))
+            yield _Step(passed, step.dropped | changed, moves, step.cost + 1, step.below)
         if 2 <= len(results) <= _MOST_RESULTS:
             yield from self._without_output(step, results, read)
 
     def _without_results(self, step: _Step, results: Sequence[int]) -> Iterator[_Step]:
-        for node in results:
-            if self._op_ids[node] in _ON_RESULT and len(self._operands[node]) == 1:
-                move: tuple[Place, str] = ("result", op_name(self._op_ids[node]))
-                yield _Step(step.passed, step.dropped | {node}, (*step.moves, move))
+        peeled = [
+            node
+            for node in results
+            if self._op_ids[node] in _ON_RESULT and len(self._operands[node]) == 1
+        ]
+        # Of many results one is peeled: the others are as the network has them.
+        if step.below >= 0 and len(peeled) > _FREE_RESULTS:
+            peeled = [node for node in peeled if node == step.below]
+        for node in peeled:
+            moves = (*step.moves, ("result", op_name(self._op_ids[node])))
+            below = _behind(step, self._operands[node][0])
+            yield _Step(step.passed, step.dropped | {node}, moves, step.cost + 1, below)
 
     def _without_input(
         self, step: _Step, live: Sequence[int], read: Mapping[int, int]
@@ -240,13 +267,14 @@ class _Peeling:
             if self._op_ids[node] in _ON_INPUT and len(self._operands[node]) == 1:
                 source = _behind(step, self._operands[node][0])
                 if self._op_ids[source] == _INPUT and read[source] == 1 and read[node]:
-                    move: tuple[Place, str] = ("input", op_name(self._op_ids[node]))
-                    yield _Step({**step.passed, node: source}, step.dropped, (*step.moves, move))
+                    moves = (*step.moves, ("input", op_name(self._op_ids[node])))
+                    passed = {**step.passed, node: source}
+                    yield _Step(passed, step.dropped, moves, step.cost + 1, step.below)
 
     def _without_output(
         self, step: _Step, results: Sequence[int], read: Mapping[int, int]
     ) -> Iterator[_Step]:
-        """One result less, with what is computed for it alone, if that is the lesser part."""
+        """One result less, with what is computed for it alone, if that is little."""
         for result in results:
             left, alone, waiting = dict(read), {result}, [result]
             while waiting:
@@ -256,8 +284,9 @@ class _Peeling:
                     if not left[source]:
                         alone.add(source)
                         waiting.append(source)
-            if 2 * len(alone) < self.graph.nodes:
-                yield _Step(step.passed, step.dropped | alone, (*step.moves, ("outputs", "")))
+            if len(alone) <= _OUTPUT_NODES and 2 * len(alone) < self.graph.nodes:
+                moves, cost = (*step.moves, ("outputs", "")), step.cost + len(alone)
+                yield _Step(step.passed, step.dropped | alone, moves, cost, step.below)
 
     @cached_property
     def _adapters(self) -> tuple[_Adapter, ...]:
