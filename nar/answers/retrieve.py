@@ -173,6 +173,8 @@ class Retriever:
             if query.has_verdict
             and isinstance(query.target, Architecture | Fingerprinted | ComputationalGraph)
         }
+        if not networks:
+            return {}
         found = unwrapped(list(networks.values()), self.index.find_by_fingerprint)
         return {position: each for position, each in zip(networks, found, strict=True) if each}
 
