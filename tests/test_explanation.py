@@ -23,7 +23,7 @@ def test_normal_forms_are_compared_where_only_these_are_equal():
     for second in (OTHER, DEPLOYED):
         as_written = motif_difference(Cut(DEPLOYED), Cut(second))
         cuts = (partition(DEPLOYED.graph), partition(second.graph))
-        assert as_written == compare_motifs(*map(motif_times, cuts))
+        assert as_written == compare_motifs(*map(motif_times, cuts), edits=as_written.edits)
         assert not as_written.at_inference
 
 
@@ -33,12 +33,13 @@ def test_what_is_shared_and_what_is_not():
     [block] = [each for each in told.shared if len(each.operators) == 5]
     assert (block.first, block.second) == (2, 3)
     assert sorted(block.operators) == ["add", "conv", "conv", "relu", "relu"]
-    assert told.in_shared == (1, 1)
+    assert told.in_shared == (1, 11 / 16)
+    assert told.edits.text == "1 block more (conv relu conv relu add)"
 
 
 def test_nothing_is_shared():
     told = motif_difference(Cut(DEPLOYED), Cut(fingerprinted(graph_of("input; gelu 0; gelu 1"))))
-    assert (told.shared, told.in_shared) == ((), (0, 0))
+    assert (told.shared, told.in_shared) == ((), (0.5, 2 / 3))
     assert all(not (each.first and each.second) for each in told.other)
 
 

@@ -11,7 +11,9 @@ from rich.console import Console
 from test_verdict import hits
 
 from nar.answers.bodies import SharedBody
-from nar.answers.difference import Explanation, MotifCounts, MotifDifference, difference
+from nar.answers.coverage import Coverage, NewOperators
+from nar.answers.difference import Changes, Explanation, MotifCounts, MotifDifference, difference
+from nar.answers.edits import Edit, Edits
 from nar.answers.part_of import PartOf, Whole
 from nar.answers.query import Answer
 from nar.answers.verdict import FamilyCount, FamilyVerdict, Resemblance
@@ -46,6 +48,8 @@ NEW = Answer(
     trunk=verdict("fam-trunk"),
     part_of=(Whole("lib:whole", PartOf(0.97, 0.51, "the end")),),
     bodies=(SharedBody("lib:body", ("head",)),),
+    changes=(Changes("lib:changed", Edits((Edit("layer_scale", 24, (), ("mul*",), "linear"),))),),
+    coverage=Coverage(0.125, 0.0, 0.25, (NewOperators("stft", 3),), "lib:covering", 0.5),
     shared=(Explanation("lib:explained", MotifDifference((MOTIF,), ()), ("head",)),),
     compared=37,
     assumed=Assumed(
@@ -87,6 +91,8 @@ SHOWN = {
     "trunk": (NEW, "fam-trunk"),
     "part_of": (NEW, "lib:whole"),
     "bodies": (NEW, "lib:body"),
+    "changes": (NEW, "lib:changed"),
+    "coverage": (NEW, "lib:covering"),
     "shared": (NEW, "lib:explained"),
     "compared": (NEW, "37"),
     "assumed": (NEW, "x=1x3x32x32"),
@@ -204,7 +210,8 @@ def test_a_difference_shows_what_two_models_share_and_leaves_the_rest_out():
             "the same network at inference",
         ),
         "bodies": (replace(other, differs=("head",)), "in the head alone"),
-        "shared": (same, "stand in motifs that both have"),
+        "changes": (other, "From lib:drawn to lib:drawn: "),
+        "shared": (same, "have a counterpart in the other"),
         "assumed": (replace(same, assumed=(None, NEW.assumed)), "lib:drawn: Assumed: --input x="),
         "unread": (replace(same, unread=(None, NEW.unread)), "lib:drawn: 4 of 9 operators"),
     }

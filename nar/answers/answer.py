@@ -15,7 +15,9 @@ from functools import cached_property
 from typing import Any, Final, Protocol
 
 from nar.answers.bodies import Dissected, SharedBody, differing, shared_bodies
-from nar.answers.difference import Cut, Explanation, motif_difference
+from nar.answers.coverage import Coverage, coverage, shipped_codes
+from nar.answers.difference import Changes, Cut, Explanation, motif_difference
+from nar.answers.edits import edits_between
 from nar.answers.part_of import Whole, wholes_of
 from nar.answers.query import PARTS, Answer, Part, Query
 from nar.answers.verdict import HITS, FamilyVerdict, Resemblance, family_verdict, resemblance
@@ -31,6 +33,9 @@ from nar.index.rows import Hit, IndexEntry, IndexRow
 COMPARED: Final = 20
 # Chosen: networks that are explained; a person reads no more explanations at once.
 EXPLAINED: Final = 3
+# Hits of each answer that may cover the query. Chosen: the normal form of a hit takes 3 to 15 ms,
+# and one that covers more stands seldom behind these.
+COVERING: Final = 2
 # Hits of the searches that parts need besides the query. They run without its filter, which would
 # hide needed hits.
 _TOP_K: Final[Mapping[By, int]] = {
@@ -213,6 +218,37 @@ class _Making:
         """Which hits have the body of the query."""
         return shared_bodies(self._network, self._compared) if self._network else None
 
+    def changes(self) -> tuple[Changes, ...] | None:
+        """How what is most like the query becomes it."""
+        if self._network is None:
+            return None
+        hits = {hit.name: hit for hit in (*self._answer.hits, *self._answer.same_design)}
+        hits |= {hit.name: hit for each in self._near.values() for hit in each}
+        known = self._read([hits[name] for name in self._changed_names() if name in hits])
+        own = self._network.graph
+        return tuple(Changes(name, edits_between(it.graph, own)) for name, it in known.items())
+
+    def _changed_names(self) -> Sequence[str]:
+        """Names of the networks that are most like the query."""
+        answer = self._answer
+        if answer.same_network or answer.same_at_inference or answer.wrapped:
+            return ()
+        if answer.same_design:
+            return [answer.same_design[0].name]
+        like = answer.resemblance.name if answer.resemblance else ""
+        nearest = [hit.name for hit in (*self._near["copy"], *self._near["design"])[:1]]
+        bodies = [body.name for body in (answer.bodies or ())[:1]]
+        return list(dict.fromkeys([*([like] if like else nearest), *bodies]))
+
+    def coverage(self) -> Coverage | None:
+        """How much of the query stands in no known architecture."""
+        known = shipped_codes()
+        if self._network is None or known is None:
+            return None
+        hits = compared_hits(self._near["copy"], self._near["design"], COVERING)
+        near = {name: item.graph for name, item in self._read(hits).items()}
+        return coverage(self._network.graph, known, near)
+
     def shared(self) -> tuple[Explanation, ...] | None:
         """Why the first networks are near."""
         if self._network is None:
@@ -309,11 +345,13 @@ _MAKERS: Final[Mapping[Part, _Maker]] = {
     "trunk": _Maker(("design", "family", "trunk"), _Making.trunk),
     "part_of": _Maker(("design", "copy"), _Making.wholes),
     "bodies": _Maker(("design", "copy"), _Making.bodies),
+    "changes": _Maker(("design", "copy"), _Making.changes),
+    "coverage": _Maker(("design", "copy"), _Making.coverage),
     "shared": _Maker((), _Making.shared),
 }
 _COMPARING: Final = frozenset[Part]({"part_of", "bodies"})
 # Parts for which graphs of hits are read.
-READING: Final = frozenset[Part]({*_COMPARING, "shared"})
+READING: Final = frozenset[Part]({*_COMPARING, "changes", "coverage", "shared"})
 
 
 def _searches(parts: Collection[Part]) -> list[By]:

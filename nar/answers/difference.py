@@ -11,10 +11,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from nar.answers.bodies import Dissected, differing
+from nar.answers.edits import Edits, edits_between
 from nar.answers.roles import Role
 from nar.answers.words import (
     TOO_LITTLE_TEXT,
     assumed_texts,
+    changes_text,
     difference_text,
     doubts_texts,
     shared_text,
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 _NEARLY_EQUAL: Final = 0.6
 # Matching lines takes the product of both lengths where few are alike: seconds at this many.
 _MAX_LISTED_NODES: Final = 5_000
+_NO_EDITS: Final = Edits()
 # Chosen: lines around a change, as few as still show where it stands.
 _CONTEXT_LINES: Final = 2
 
@@ -81,24 +84,35 @@ class MotifDifference:
         shared: Motif types that both have, the largest number of nodes first.
         other: Motif types that only one has, in the same order.
         at_inference: Whether normal forms were compared.
+        edits: How the first becomes the second, operator by operator; none where graphs are not
+            known.
     """
 
     shared: tuple[MotifCounts, ...]
     other: tuple[MotifCounts, ...]
     at_inference: bool = False
+    edits: Edits = _NO_EDITS
 
     @property
     def in_shared(self) -> tuple[float, float]:
-        """For each architecture, the share of its nodes in motifs that both have, 0 to 1."""
-        shared, others = map(_nodes_in, (self.shared, self.other))
-        first, second = (own / (own + other) for own, other in zip(shared, others, strict=True))
-        return first, second
+        """For each architecture, the share of its operators that have a counterpart, 0 to 1."""
+        return self.edits.paired
 
 
 def compare_motifs(
-    first: Sequence[MotifTimes], second: Sequence[MotifTimes], *, at_inference: bool = False
+    first: Sequence[MotifTimes],
+    second: Sequence[MotifTimes],
+    *,
+    edits: Edits = _NO_EDITS,
+    at_inference: bool = False,
 ) -> MotifDifference:
     """Put the motifs of two architectures side by side.
+
+    Args:
+        first: Motif types of the first.
+        second: Motif types of the second.
+        edits: How the first becomes the second.
+        at_inference: Whether they are motifs of normal forms.
 
     Example:
         >>> block = MotifTimes("0" * 16, ("conv", "relu"), 3)
@@ -121,14 +135,7 @@ def compare_motifs(
         shared=tuple(each for each in counted if each.first and each.second),
         other=tuple(each for each in counted if not (each.first and each.second)),
         at_inference=at_inference,
-    )
-
-
-def _nodes_in(motifs: Sequence[MotifCounts]) -> tuple[int, int]:
-    """How many nodes of each architecture some motifs cover: every node stands in one motif."""
-    return (
-        sum(len(motif.operators) * motif.first for motif in motifs),
-        sum(len(motif.operators) * motif.second for motif in motifs),
+        edits=edits,
     )
 
 
@@ -146,6 +153,19 @@ class Explanation:
     name: str
     motifs: MotifDifference
     differs: tuple[Role, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """How a known network becomes a query.
+
+    Attributes:
+        name: Name of the network.
+        edits: What changes.
+    """
+
+    name: str
+    edits: Edits
 
 
 class Cut:
@@ -171,10 +191,11 @@ class Cut:
 
 def motif_difference(first: Cut, second: Cut) -> MotifDifference:
     """Compare the motifs of two networks, or of their normal forms where only these are equal."""
-    if sameness(first.network, second.network) == "inference":
-        deployed = (motif_times(cut.deployed) for cut in (first, second))
-        return compare_motifs(*deployed, at_inference=True)
-    return compare_motifs(motif_times(first.written), motif_times(second.written))
+    edits = edits_between(first.network.graph, second.network.graph)
+    at_inference = sameness(first.network, second.network) == "inference"
+    cuts = (cut.deployed if at_inference else cut.written for cut in (first, second))
+    one, other = map(motif_times, cuts)
+    return compare_motifs(one, other, edits=edits, at_inference=at_inference)
 
 
 def motif_times(cut: "MotifPartition") -> tuple[MotifTimes, ...]:
@@ -212,9 +233,8 @@ class Difference:
         first: The first architecture.
         second: The second architecture.
         operators: Every operator of either, the largest difference first.
-        motifs: Motif types that both have, and motif types that only one has.
-        alike: Share of the nodes that have a counterpart with the same operator, attributes and
-            operands at the same distances, 0 to 1.
+        motifs: Motif types that both have, motif types that only one has, and how the first
+            becomes the second.
         differs: Which of embedding, body and head are not the same at inference; None where one
             architecture has too small a body.
         assumed: What was assumed to capture each; None where nothing was.
@@ -225,10 +245,14 @@ class Difference:
     second: Architecture
     operators: tuple[OperatorCounts, ...]
     motifs: MotifDifference
-    alike: float
     differs: tuple[Role, ...] | None
     assumed: tuple[Assumed | None, Assumed | None] = (None, None)
     unread: tuple[Unread | None, Unread | None] = (None, None)
+
+    @property
+    def alike(self) -> float:
+        """Share of the operators of the larger one that have a counterpart, 0 to 1."""
+        return min(self.motifs.in_shared)
 
     @property
     def sameness(self) -> Sameness | None:
@@ -247,9 +271,17 @@ class Difference:
 
     @property
     def shared(self) -> str:
-        """A sentence: how much of each stands in motifs that both have."""
-        names = (self.first.labels.name, self.second.labels.name)
-        return shared_text(names, self.motifs.in_shared)
+        """A sentence: how much of each has a counterpart in the other."""
+        return shared_text(self._names, self.motifs.in_shared)
+
+    @property
+    def changes(self) -> str:
+        """A sentence: how the first becomes the second."""
+        return changes_text(self._names, self.motifs.edits)
+
+    @property
+    def _names(self) -> tuple[str, str]:
+        return self.first.labels.name, self.second.labels.name
 
     @property
     def doubts(self) -> tuple[str, ...]:
@@ -279,18 +311,17 @@ class Difference:
         left, right = node_lines(self.first.graph), node_lines(self.second.graph)
         if self.alike < _NEARLY_EQUAL or max(len(left), len(right)) > _MAX_LISTED_NODES:
             return ()
-        names = (self.first.labels.name, self.second.labels.name)
-        return tuple(unified_diff(left, right, *names, n=_CONTEXT_LINES, lineterm=""))
+        return tuple(unified_diff(left, right, *self._names, n=_CONTEXT_LINES, lineterm=""))
 
 
 def difference(first: Architecture, second: Architecture) -> Difference:
     """Compare two architectures, node by node and by their motifs, as they are written."""
+    one, other = (motif_times(_partition(side.graph)) for side in (first, second))
     return Difference(
         first=first,
         second=second,
         operators=operator_counts(first.graph, second.graph),
-        motifs=compare_motifs(*(motif_times(_partition(side.graph)) for side in (first, second))),
-        alike=likeness(node_lines(first.graph), node_lines(second.graph)),
+        motifs=compare_motifs(one, other, edits=edits_between(first.graph, second.graph)),
         differs=differing(Dissected(first), Dissected(second)),
     )
 
@@ -311,12 +342,6 @@ def _line(node: int, identifier: int, values: list[int], operands: list[int]) ->
     named = zip(ATTRIBUTES, values, strict=True)
     attributes = " ".join(f"{name}={value}" for name, value in named if value)
     return f"{op_name(identifier)}({reads})  {attributes}".rstrip()
-
-
-def likeness(first: Sequence[str], second: Sequence[str]) -> float:
-    """Share of the lines of the longer of two lists that the other has as well, 0 to 1."""
-    common = (Counter(first) & Counter(second)).total()
-    return common / max(len(first), len(second), 1)
 
 
 def operator_counts(

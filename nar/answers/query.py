@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.answers.bodies import SharedBody
-from nar.answers.difference import Explanation
+from nar.answers.coverage import Coverage
+from nar.answers.difference import Changes, Explanation
 from nar.answers.part_of import Whole
 from nar.answers.verdict import FamilyVerdict, Resemblance
 from nar.answers.wrapping import Wrapped
@@ -25,7 +26,9 @@ from nar.index.rows import Hit, IndexRow
 Target = Architecture | Fingerprinted | ComputationalGraph | IndexRow | str | NDArray[np.float32]
 # The fields of an `Answer` that cost further searches, or the graphs of hits: they are made where
 # the query asks for them.
-Part = Literal["resemblance", "family", "trunk", "part_of", "bodies", "shared"]
+Part = Literal[
+    "resemblance", "family", "trunk", "part_of", "bodies", "changes", "coverage", "shared"
+]
 # What `Query.top_k` counts: rows of the index, or networks, of which rows are copies.
 Counted = Literal["hits", "networks"]
 COUNTED: Final[tuple[Counted, ...]] = get_args(Counted)
@@ -97,6 +100,9 @@ class Answer:
             composed of decoder and encoder.
         part_of: What it is a part of, the best first.
         bodies: Which networks have its body, with other ends.
+        changes: How the known networks that are most like it become it: the one that it resembles,
+            or the nearest hit; the one whose body it has; of a known design, the one that has it.
+        coverage: How much of it stands in no known architecture; None where nobody has read them.
         shared: Which motifs the first networks among the hits share with it, and what contains it
             and has its body first, where these were asked for.
         compared: How many hits were compared with it, node by node, for `part_of` and `bodies`:
@@ -117,6 +123,8 @@ class Answer:
     trunk: FamilyVerdict | None = None
     part_of: tuple[Whole, ...] | None = None
     bodies: tuple[SharedBody, ...] | None = None
+    changes: tuple[Changes, ...] | None = None
+    coverage: Coverage | None = None
     shared: tuple[Explanation, ...] | None = None
     compared: int | None = None
     assumed: Assumed | None = None

@@ -14,6 +14,8 @@ from nar.graphs.unread import Count, Unread
 if TYPE_CHECKING:
     # For annotations only: `Difference`, which `Answer` imports, takes its sentences from here.
     from nar.answers.bodies import SharedBody
+    from nar.answers.coverage import Coverage
+    from nar.answers.edits import Edits
     from nar.answers.part_of import Whole
     from nar.answers.query import Answer
     from nar.answers.verdict import FamilyVerdict, Resemblance, Word
@@ -26,6 +28,11 @@ _SHOWN_NAMES: Final = 3
 _SHOWN_FAMILIES: Final = 3
 # Chosen: values, packages or lines in a sentence, two lines of a terminal; the record has all.
 _SHOWN_ASSUMED: Final = 6
+# Chosen: share of the operators of either network that have a counterpart, below which a list of
+# changes is longer than the network.
+_MUCH: Final = 0.5
+# Chosen: classes of new operators in a sentence; the record has all of them.
+_SHOWN_NEW: Final = 4
 # Chosen: letters of a value; a whole configuration may be one.
 _VALUE_CHARS: Final = 60
 
@@ -185,15 +192,49 @@ def difference_text(
     return _SAMENESS[same].format(alike=alike, where=where, change=_CHANGE[change])
 
 
-def shared_text(names: Sequence[str], in_shared: Sequence[float]) -> str:
-    """How much of two networks stands in motifs that both have.
+def shared_text(names: Sequence[str], paired: Sequence[float]) -> str:
+    """How much of two networks has a counterpart in the other.
 
     Example:
         >>> shared_text(("timm:a", "timm:b"), (0.5, 1))
-        '50% of timm:a and 100% of timm:b stand in motifs that both have.'
+        '50% of timm:a and 100% of timm:b have a counterpart in the other.'
     """
-    shares = (f"{100 * share:.0f}% of {name}" for name, share in zip(names, in_shared, strict=True))
-    return f"{' and '.join(shares)} stand in motifs that both have."
+    shares = (f"{100 * share:.0f}% of {name}" for name, share in zip(names, paired, strict=True))
+    return f"{' and '.join(shares)} have a counterpart in the other."
+
+
+def coverage_text(covered: "Coverage") -> str:
+    """How much of a design stands in no known architecture.
+
+    Example:
+        >>> from nar.answers.coverage import Coverage, NewOperators
+        >>> coverage_text(Coverage(0.05, 0, 0.1, (NewOperators("conv", 3),), "timm:resnet50", 0.06))
+        'Routine: 5% of it stands in no known architecture (conv 3); timm:resnet50 lacks 6%.'
+    """
+    share = _percent(covered.new)
+    counts = [f"{each.operator} {each.times}" for each in covered.operators]
+    more = len(counts) - _SHOWN_NEW
+    named = ", ".join(counts[:_SHOWN_NEW]) + (f" and {more} more" if more > 0 else "")
+    new = f"{share} of it stands in no known architecture" + (f" ({named})" if named else "")
+    nearest = f"; {covered.nearest} lacks {_percent(covered.left)}" if covered.nearest else ""
+    return f"{covered.word.capitalize()}: {new}{nearest}."
+
+
+def _percent(share: float) -> str:
+    """Such as "5%"; what is more than nothing is never 0%."""
+    return "under 1%" if 0 < share < 0.01 else f"{100 * share:.0f}%"
+
+
+def changes_text(names: Sequence[str], edits: "Edits") -> str:
+    """How one network becomes another one.
+
+    Example:
+        >>> from nar.answers.edits import Edit, Edits
+        >>> edit = Edit("activation", 2, ("relu",), ("gelu",))
+        >>> changes_text(("timm:a", "timm:b"), Edits((edit,)))
+        'From timm:a to timm:b: gelu for relu (2 times).'
+    """
+    return f"From {names[0]} to {names[1]}: {edits.text}."
 
 
 def assumed_texts(assumed: Assumed | None) -> Iterator[str]:
@@ -295,6 +336,7 @@ def _known(answer: "Answer") -> Iterator[Sentence]:
         wrapping = wrapping_text(answer.wrapped)
         said = _WRAPPED[answer.wrapped.same].format(names=text, wrapping=wrapping)
         yield Sentence("wrapped", said, names)
+    yield from _changes(answer)
 
 
 def wrapping_text(wrapped: "Wrapped") -> str:
@@ -341,6 +383,9 @@ def _new(answer: "Answer") -> Iterator[Sentence]:
     yield Sentence("novelty", _NEW)
     if answer.novelty is not None:
         yield Sentence("novelty", _NOVELTY.format(answer.novelty))
+    if answer.coverage is not None:
+        names = (answer.coverage.nearest,) if answer.coverage.nearest else ()
+        yield Sentence("coverage", coverage_text(answer.coverage), names)
     like = answer.resemblance
     if like:
         names = () if like.word == "unlike" else (like.name,)
@@ -349,6 +394,18 @@ def _new(answer: "Answer") -> Iterator[Sentence]:
         body, *others = answer.bodies
         more = f" {len(others)} more of the hits have it." if others else ""
         yield Sentence("bodies", body_text(body) + more, (body.name,))
+    yield from _changes(answer)
+
+
+def _changes(answer: "Answer") -> Iterator[Sentence]:
+    """How known networks become the query."""
+    for each in answer.changes or ():
+        if max(each.edits.paired) >= _MUCH:
+            text = changes_text((each.name, "this one"), each.edits)
+        else:
+            shares = shared_text((each.name, "this"), each.edits.paired)
+            text = f"Little of it is as in {each.name}: {shares}"
+        yield Sentence("changes", text, (each.name,))
 
 
 def _like(answer: "Answer") -> Iterator[Sentence]:

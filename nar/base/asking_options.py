@@ -57,9 +57,10 @@ def own_models(
 
     @wraps(command)
     def run(**given: Any) -> None:  # noqa: ANN401 -- what any command is given
-        shape = given.pop("input_shape", None)
-        inputs = (*([shape] if shape else ()), *(given.pop("inputs", None) or ()))
-        allowed = frozenset(given.pop("allow", None) or ())
+        stated = {name: given.pop(name) for name in options}
+        shape = stated.get("input_shape")
+        inputs = (*([shape] if shape else ()), *(stated.get("inputs") or ()))
+        allowed = frozenset(stated.get("allow") or ())
         command(**given, **{_ARGUMENT: Asking(inputs, allowed)})
 
     parameters = [

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from nar.index.architecture_index import ArchitectureIndex
 
 # Parts that a person reads of every model, and further parts of a model that is not known.
-_READ: Final = frozenset[Part]({"family", "trunk", "part_of"})
-_WEAKER: Final = frozenset[Part]({"resemblance", "bodies"})
+_READ: Final = frozenset[Part]({"family", "trunk", "part_of", "changes"})
+_WEAKER: Final = frozenset[Part]({"resemblance", "bodies", "coverage"})
 _REASONS: Final = frozenset[Part]({"shared"})
 _NONE: Final = frozenset[Part]()
 Item = TypeVar("Item")

@@ -153,6 +153,11 @@ def refine_upwards(codes: Codes, wires: Wiring) -> Codes:
     return mix(codes + _parents(codes, wires))
 
 
+def refine_downwards(codes: Codes, wires: Wiring) -> Codes:
+    """One step of Eq. 2 with children only: the operands of a node do not count."""
+    return mix(codes + _children(codes, wires, None))
+
+
 def _parents(codes: Codes, wires: Wiring, inside: NDArray[np.bool_] | None = None) -> Codes:
     seen = mix(codes[wires.source] + wires.slot)
     if inside is not None:

@@ -25,6 +25,8 @@ class Part(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     PART_PART_OF: _ClassVar[Part]
     PART_BODIES: _ClassVar[Part]
     PART_SHARED: _ClassVar[Part]
+    PART_CHANGES: _ClassVar[Part]
+    PART_COVERAGE: _ClassVar[Part]
 
 class Counted(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -43,6 +45,8 @@ PART_TRUNK: Part
 PART_PART_OF: Part
 PART_BODIES: Part
 PART_SHARED: Part
+PART_CHANGES: Part
+PART_COVERAGE: Part
 COUNTED_UNSPECIFIED: Counted
 COUNTED_HITS: Counted
 COUNTED_NETWORKS: Counted
@@ -278,7 +282,7 @@ class SearchResponse(_message.Message):
     def __init__(self, results: _Optional[_Iterable[_Union[SearchResult, _Mapping]]] = ..., timings: _Optional[_Union[StageTimings, _Mapping]] = ...) -> None: ...
 
 class SearchResult(_message.Message):
-    __slots__ = ("status", "hits", "same_network", "same_design", "same_at_inference", "novelty", "resemblance", "family", "trunk", "part_of", "bodies", "shared", "compared", "sentences", "assumed", "unread", "wrapped")
+    __slots__ = ("status", "hits", "same_network", "same_design", "same_at_inference", "novelty", "resemblance", "family", "trunk", "part_of", "bodies", "shared", "compared", "sentences", "assumed", "unread", "wrapped", "changes", "coverage")
     STATUS_FIELD_NUMBER: _ClassVar[int]
     HITS_FIELD_NUMBER: _ClassVar[int]
     SAME_NETWORK_FIELD_NUMBER: _ClassVar[int]
@@ -296,6 +300,8 @@ class SearchResult(_message.Message):
     ASSUMED_FIELD_NUMBER: _ClassVar[int]
     UNREAD_FIELD_NUMBER: _ClassVar[int]
     WRAPPED_FIELD_NUMBER: _ClassVar[int]
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
+    COVERAGE_FIELD_NUMBER: _ClassVar[int]
     status: _status_pb2.Status
     hits: _containers.RepeatedCompositeFieldContainer[Hit]
     same_network: _containers.RepeatedCompositeFieldContainer[Hit]
@@ -313,7 +319,81 @@ class SearchResult(_message.Message):
     assumed: Assumed
     unread: Unread
     wrapped: Wrapped
-    def __init__(self, status: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., hits: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_network: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_design: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_at_inference: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., novelty: _Optional[float] = ..., resemblance: _Optional[_Union[Resemblance, _Mapping]] = ..., family: _Optional[_Union[FamilyVerdict, _Mapping]] = ..., trunk: _Optional[_Union[FamilyVerdict, _Mapping]] = ..., part_of: _Optional[_Union[Wholes, _Mapping]] = ..., bodies: _Optional[_Union[Bodies, _Mapping]] = ..., shared: _Optional[_Union[Explanations, _Mapping]] = ..., compared: _Optional[int] = ..., sentences: _Optional[_Iterable[_Union[Sentence, _Mapping]]] = ..., assumed: _Optional[_Union[Assumed, _Mapping]] = ..., unread: _Optional[_Union[Unread, _Mapping]] = ..., wrapped: _Optional[_Union[Wrapped, _Mapping]] = ...) -> None: ...
+    changes: ChangesList
+    coverage: Coverage
+    def __init__(self, status: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., hits: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_network: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_design: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_at_inference: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., novelty: _Optional[float] = ..., resemblance: _Optional[_Union[Resemblance, _Mapping]] = ..., family: _Optional[_Union[FamilyVerdict, _Mapping]] = ..., trunk: _Optional[_Union[FamilyVerdict, _Mapping]] = ..., part_of: _Optional[_Union[Wholes, _Mapping]] = ..., bodies: _Optional[_Union[Bodies, _Mapping]] = ..., shared: _Optional[_Union[Explanations, _Mapping]] = ..., compared: _Optional[int] = ..., sentences: _Optional[_Iterable[_Union[Sentence, _Mapping]]] = ..., assumed: _Optional[_Union[Assumed, _Mapping]] = ..., unread: _Optional[_Union[Unread, _Mapping]] = ..., wrapped: _Optional[_Union[Wrapped, _Mapping]] = ..., changes: _Optional[_Union[ChangesList, _Mapping]] = ..., coverage: _Optional[_Union[Coverage, _Mapping]] = ...) -> None: ...
+
+class ChangesList(_message.Message):
+    __slots__ = ("changes",)
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
+    changes: _containers.RepeatedCompositeFieldContainer[Changes]
+    def __init__(self, changes: _Optional[_Iterable[_Union[Changes, _Mapping]]] = ...) -> None: ...
+
+class Changes(_message.Message):
+    __slots__ = ("name", "edits")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    EDITS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    edits: Edits
+    def __init__(self, name: _Optional[str] = ..., edits: _Optional[_Union[Edits, _Mapping]] = ...) -> None: ...
+
+class Edits(_message.Message):
+    __slots__ = ("edits", "first_paired", "second_paired", "at_inference", "text")
+    EDITS_FIELD_NUMBER: _ClassVar[int]
+    FIRST_PAIRED_FIELD_NUMBER: _ClassVar[int]
+    SECOND_PAIRED_FIELD_NUMBER: _ClassVar[int]
+    AT_INFERENCE_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    edits: _containers.RepeatedCompositeFieldContainer[Edit]
+    first_paired: float
+    second_paired: float
+    at_inference: bool
+    text: str
+    def __init__(self, edits: _Optional[_Iterable[_Union[Edit, _Mapping]]] = ..., first_paired: _Optional[float] = ..., second_paired: _Optional[float] = ..., at_inference: _Optional[bool] = ..., text: _Optional[str] = ...) -> None: ...
+
+class Edit(_message.Message):
+    __slots__ = ("kind", "times", "removed", "added", "after", "part", "text")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    TIMES_FIELD_NUMBER: _ClassVar[int]
+    REMOVED_FIELD_NUMBER: _ClassVar[int]
+    ADDED_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    PART_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    times: int
+    removed: _containers.RepeatedScalarFieldContainer[str]
+    added: _containers.RepeatedScalarFieldContainer[str]
+    after: str
+    part: str
+    text: str
+    def __init__(self, kind: _Optional[str] = ..., times: _Optional[int] = ..., removed: _Optional[_Iterable[str]] = ..., added: _Optional[_Iterable[str]] = ..., after: _Optional[str] = ..., part: _Optional[str] = ..., text: _Optional[str] = ...) -> None: ...
+
+class Coverage(_message.Message):
+    __slots__ = ("new", "narrow", "wide", "operators", "nearest", "left", "word")
+    NEW_FIELD_NUMBER: _ClassVar[int]
+    NARROW_FIELD_NUMBER: _ClassVar[int]
+    WIDE_FIELD_NUMBER: _ClassVar[int]
+    OPERATORS_FIELD_NUMBER: _ClassVar[int]
+    NEAREST_FIELD_NUMBER: _ClassVar[int]
+    LEFT_FIELD_NUMBER: _ClassVar[int]
+    WORD_FIELD_NUMBER: _ClassVar[int]
+    new: float
+    narrow: float
+    wide: float
+    operators: _containers.RepeatedCompositeFieldContainer[NewOperators]
+    nearest: str
+    left: float
+    word: str
+    def __init__(self, new: _Optional[float] = ..., narrow: _Optional[float] = ..., wide: _Optional[float] = ..., operators: _Optional[_Iterable[_Union[NewOperators, _Mapping]]] = ..., nearest: _Optional[str] = ..., left: _Optional[float] = ..., word: _Optional[str] = ...) -> None: ...
+
+class NewOperators(_message.Message):
+    __slots__ = ("operator", "times")
+    OPERATOR_FIELD_NUMBER: _ClassVar[int]
+    TIMES_FIELD_NUMBER: _ClassVar[int]
+    operator: str
+    times: int
+    def __init__(self, operator: _Optional[str] = ..., times: _Optional[int] = ...) -> None: ...
 
 class Wrapped(_message.Message):
     __slots__ = ("same", "hits", "taken_off")
@@ -408,18 +488,20 @@ class Explanations(_message.Message):
     def __init__(self, explanations: _Optional[_Iterable[_Union[Explanation, _Mapping]]] = ...) -> None: ...
 
 class Explanation(_message.Message):
-    __slots__ = ("name", "shared", "different", "at_inference", "differs")
+    __slots__ = ("name", "shared", "different", "at_inference", "differs", "edits")
     NAME_FIELD_NUMBER: _ClassVar[int]
     SHARED_FIELD_NUMBER: _ClassVar[int]
     DIFFERENT_FIELD_NUMBER: _ClassVar[int]
     AT_INFERENCE_FIELD_NUMBER: _ClassVar[int]
     DIFFERS_FIELD_NUMBER: _ClassVar[int]
+    EDITS_FIELD_NUMBER: _ClassVar[int]
     name: str
     shared: _containers.RepeatedCompositeFieldContainer[MotifCounts]
     different: _containers.RepeatedCompositeFieldContainer[MotifCounts]
     at_inference: bool
     differs: Differing
-    def __init__(self, name: _Optional[str] = ..., shared: _Optional[_Iterable[_Union[MotifCounts, _Mapping]]] = ..., different: _Optional[_Iterable[_Union[MotifCounts, _Mapping]]] = ..., at_inference: _Optional[bool] = ..., differs: _Optional[_Union[Differing, _Mapping]] = ...) -> None: ...
+    edits: Edits
+    def __init__(self, name: _Optional[str] = ..., shared: _Optional[_Iterable[_Union[MotifCounts, _Mapping]]] = ..., different: _Optional[_Iterable[_Union[MotifCounts, _Mapping]]] = ..., at_inference: _Optional[bool] = ..., differs: _Optional[_Union[Differing, _Mapping]] = ..., edits: _Optional[_Union[Edits, _Mapping]] = ...) -> None: ...
 
 class Differing(_message.Message):
     __slots__ = ("roles",)
@@ -670,7 +752,7 @@ class ExplainResponse(_message.Message):
     def __init__(self, results: _Optional[_Iterable[_Union[ExplainResult, _Mapping]]] = ..., timings: _Optional[_Union[StageTimings, _Mapping]] = ...) -> None: ...
 
 class ExplainResult(_message.Message):
-    __slots__ = ("status", "architecture", "shared", "different", "target_share", "other_share", "at_inference")
+    __slots__ = ("status", "architecture", "shared", "different", "target_share", "other_share", "at_inference", "edits")
     STATUS_FIELD_NUMBER: _ClassVar[int]
     ARCHITECTURE_FIELD_NUMBER: _ClassVar[int]
     SHARED_FIELD_NUMBER: _ClassVar[int]
@@ -678,6 +760,7 @@ class ExplainResult(_message.Message):
     TARGET_SHARE_FIELD_NUMBER: _ClassVar[int]
     OTHER_SHARE_FIELD_NUMBER: _ClassVar[int]
     AT_INFERENCE_FIELD_NUMBER: _ClassVar[int]
+    EDITS_FIELD_NUMBER: _ClassVar[int]
     status: _status_pb2.Status
     architecture: Architecture
     shared: _containers.RepeatedCompositeFieldContainer[MotifCounts]
@@ -685,7 +768,8 @@ class ExplainResult(_message.Message):
     target_share: float
     other_share: float
     at_inference: bool
-    def __init__(self, status: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., architecture: _Optional[_Union[Architecture, _Mapping]] = ..., shared: _Optional[_Iterable[_Union[MotifCounts, _Mapping]]] = ..., different: _Optional[_Iterable[_Union[MotifCounts, _Mapping]]] = ..., target_share: _Optional[float] = ..., other_share: _Optional[float] = ..., at_inference: _Optional[bool] = ...) -> None: ...
+    edits: Edits
+    def __init__(self, status: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., architecture: _Optional[_Union[Architecture, _Mapping]] = ..., shared: _Optional[_Iterable[_Union[MotifCounts, _Mapping]]] = ..., different: _Optional[_Iterable[_Union[MotifCounts, _Mapping]]] = ..., target_share: _Optional[float] = ..., other_share: _Optional[float] = ..., at_inference: _Optional[bool] = ..., edits: _Optional[_Union[Edits, _Mapping]] = ...) -> None: ...
 
 class MotifCounts(_message.Message):
     __slots__ = ("code", "operators", "in_target", "in_other")

@@ -12,6 +12,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from nar.answers.coverage import Coverage
 from nar.answers.difference import Explanation
 from nar.answers.published import Published, figures_of, origin
 from nar.answers.query import Answer
@@ -19,7 +20,7 @@ from nar.answers.verdict import FamilyVerdict
 from nar.answers.words import sentences
 from nar.answers.wrapping import Wrapped
 from nar.index.rows import Hit
-from nar.views.difference import explanation_view
+from nar.views.difference import edits_report, explanation_view
 from nar.views.display import Fitted, human
 from nar.views.reports import assumed, unread
 
@@ -48,6 +49,8 @@ _STYLES: Final[Mapping[str, str]] = {
     "novelty": "green",
     "resemblance": "bold green",
     "bodies": "bold green",
+    "coverage": "green",
+    "changes": "bold green",
 }
 _STYLES_BELOW: Final[Mapping[str, str]] = {"part_of": "bold"}
 
@@ -69,6 +72,7 @@ LEFT_OUT: Final[Mapping[str, Mapping[str, str]]] = {
         "family": _TWO,
         "trunk": _TWO,
         "part_of": _TWO,
+        "coverage": _TWO,
         "compared": _TWO,
         "wrapped": _TWO,
     },
@@ -175,6 +179,10 @@ def evidence_report(answer: Answer) -> Report:
         "resemblance": asdict(answer.resemblance) if answer.resemblance else None,
         "part_of": _listed(answer.part_of, lambda each: {"name": each.name, **asdict(each.part)}),
         "bodies": _listed(answer.bodies, asdict),
+        "changes": _listed(
+            answer.changes, lambda each: {"name": each.name, **edits_report(each.edits)}
+        ),
+        "coverage": _covered(answer.coverage),
         "compared": answer.compared,
     }
 
@@ -197,6 +205,10 @@ def _votes(verdict: FamilyVerdict | None) -> Report | None:
     return {"name": verdict.family or None, **asdict(verdict)} if verdict else None
 
 
+def _covered(covered: Coverage | None) -> Report | None:
+    return {"word": covered.word, **asdict(covered)} if covered else None
+
+
 def _hit(row: NetworkRow) -> Report:
     figures = asdict(row.published) if row.published else None
     return {**asdict(row.hit), "copies": row.copies, "published": figures}
@@ -209,6 +221,7 @@ def _explanation(reason: Explanation) -> Report:
         "differs": reason.differs,
         "at_inference": motifs.at_inference,
         "in_shared_motifs": dict(zip(("first", "second"), motifs.in_shared, strict=True)),
+        "changes": edits_report(motifs.edits.turned()),
         "shared_motifs": [asdict(motif) for motif in motifs.shared],
         "other_motifs": [asdict(motif) for motif in motifs.other],
     }

@@ -11,8 +11,9 @@ from rich.text import Text
 
 from nar.answers.change_kinds import MEANING, ChangeKind
 from nar.answers.difference import Difference, MotifCounts, MotifDifference
+from nar.answers.edits import Edits
 from nar.answers.roles import Role
-from nar.answers.words import apart
+from nar.answers.words import apart, changes_text
 from nar.graphs.fingerprints import same_at_inference
 from nar.views.corpus import new_table
 from nar.views.display import in_brief
@@ -42,6 +43,7 @@ def difference_view(compared: Difference) -> RenderableType:
     return Group(
         *(Text(text, "bold red") for text in compared.doubts),
         Text(compared.verdict, "bold"),
+        Text(compared.changes, "bold green"),
         Text(compared.shared),
         *map(Text, compared.assumptions),
         _side_by_side(compared),
@@ -63,11 +65,23 @@ def difference_report(compared: Difference) -> Report:
         "same_topology": compared.first.topology == compared.second.topology,
         "same_at_inference": same_at_inference(compared.first, compared.second),
         "alike": round(compared.alike, 4),
+        "changes": compared.changes,
+        "edits": edits_report(compared.motifs.edits),
         "differs": compared.differs,
         "operators": [asdict(count) for count in compared.operators],
         "shared_motifs": [asdict(motif) for motif in compared.motifs.shared],
         "other_motifs": [asdict(motif) for motif in compared.motifs.other],
         "listing": compared.listing,
+    }
+
+
+def edits_report(edits: Edits) -> Report:
+    """How one graph becomes another one, for a program."""
+    return {
+        "text": edits.text,
+        "at_inference": edits.at_inference,
+        "paired": [round(share, 4) for share in edits.paired],
+        "edits": [{**asdict(edit), "text": edit.text} for edit in edits.edits],
     }
 
 
@@ -92,6 +106,7 @@ def explanation_view(
     where = [] if differs is None else [Text(f"{name} differs {apart(differs)}.", "bold")]
     return Group(
         *where,
+        Text(changes_text((name, "the query"), motifs.edits.turned()), "bold green"),
         _motifs(f"Motifs that {name} shares{form}: {shares}", motifs.shared, heads),
         _motifs(f"Motifs of the query or of {name} only{form}", motifs.other, heads),
     )

@@ -32,6 +32,7 @@ from nar.index.filters import Filter, conditions_of
 from nar.serve.http import Page, Site
 from nar.serve.http.replies import message_reply
 from nar.serve.http.requests import chunks_of, read_body
+from nar.views.difference import edits_report
 from nar.web.catalogue import Catalogue, Listed, Models, Suggestion, read_catalogue
 from nar.web.model_views import aligned, model_view
 from nar.web.uploads import Files
@@ -153,6 +154,8 @@ class Pages:
             "rows": [(pair.first, pair.second) for pair in aligned(first, second)],
             "verdict": compared.verdict,
             "shared": compared.shared,
+            "changes": compared.changes,
+            "edits": edits_report(compared.motifs.edits),
             "operators": [asdict(each) for each in compared.operators],
         }
 

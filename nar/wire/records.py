@@ -5,7 +5,10 @@ from dataclasses import asdict
 from typing import Any, Final, TypeVar, cast, get_args
 
 from nar.answers.bodies import SharedBody
-from nar.answers.difference import Explanation, MotifCounts, MotifDifference
+from nar.answers.coverage import Coverage, NewOperators
+from nar.answers.difference import Changes, Explanation, MotifCounts, MotifDifference
+from nar.answers.edit_kinds import EditKind, Part
+from nar.answers.edits import Edit, Edits
 from nar.answers.part_of import PartOf, Where, Whole
 from nar.answers.query import Answer
 from nar.answers.roles import Role
@@ -57,6 +60,8 @@ def encode_answer(answer: Answer) -> wire.SearchResult:
         trunk=_encode_family(answer.trunk),
         part_of=_encode_wholes(answer.part_of),
         bodies=_encode_bodies(answer.bodies),
+        changes=_encode_changes(answer.changes),
+        coverage=_encode_coverage(answer.coverage),
         shared=_encode_reasons(answer.shared),
         compared=answer.compared,
         assumed=None if answer.assumed is None else encode_assumed(answer.assumed),
@@ -83,6 +88,8 @@ def decode_answer(message: wire.SearchResult) -> Answer:
         trunk=part("trunk", _decode_family),
         part_of=part("part_of", _decode_wholes),
         bodies=part("bodies", _decode_bodies),
+        changes=part("changes", _decode_changes),
+        coverage=part("coverage", _decode_coverage),
         shared=part("shared", _decode_reasons),
         compared=part("compared", int),
         assumed=part("assumed", decode_assumed),
@@ -149,6 +156,53 @@ def _decode_roles(texts: Iterable[str]) -> tuple[Role, ...]:
     return tuple(cast("Role", text) for text in texts)
 
 
+def _encode_changes(changes: Sequence[Changes] | None) -> wire.ChangesList | None:
+    if changes is None:
+        return None
+    listed = [wire.Changes(name=each.name, edits=_encode_edits(each.edits)) for each in changes]
+    return wire.ChangesList(changes=listed)
+
+
+def _decode_changes(message: wire.ChangesList) -> tuple[Changes, ...]:
+    return tuple(Changes(each.name, _decode_edits(each.edits)) for each in message.changes)
+
+
+def _encode_edits(edits: Edits) -> wire.Edits:
+    first, second = edits.paired
+    return wire.Edits(
+        edits=[{**asdict(edit), "text": edit.text} for edit in edits.edits],
+        first_paired=first,
+        second_paired=second,
+        at_inference=edits.at_inference,
+        text=edits.text,
+    )
+
+
+def _decode_edits(message: wire.Edits) -> Edits:
+    edits = (
+        Edit(
+            cast("EditKind", each.kind),
+            each.times,
+            tuple(each.removed),
+            tuple(each.added),
+            each.after,
+            cast("Part", each.part),
+        )
+        for each in message.edits
+    )
+    return Edits(tuple(edits), (message.first_paired, message.second_paired), message.at_inference)
+
+
+def _encode_coverage(covered: Coverage | None) -> dict[str, Any] | None:
+    return {**asdict(covered), "word": covered.word} if covered else None
+
+
+def _decode_coverage(message: wire.Coverage) -> Coverage:
+    operators = tuple(NewOperators(each.operator, each.times) for each in message.operators)
+    shares = (message.new, message.narrow, message.wide)
+    return Coverage(*shares, operators, message.nearest, message.left)
+
+
 def _encode_reasons(reasons: Sequence[Explanation] | None) -> wire.Explanations | None:
     if reasons is None:
         return None
@@ -162,6 +216,7 @@ def _encode_reason(reason: Explanation) -> wire.Explanation:
         different=map(_encode_counts, reason.motifs.other),
         at_inference=reason.motifs.at_inference,
         differs=None if reason.differs is None else wire.Differing(roles=reason.differs),
+        edits=_encode_edits(reason.motifs.edits),
     )
 
 
@@ -276,6 +331,7 @@ def encode_explanation(other: IndexEntry, motifs: MotifDifference) -> wire.Expla
         target_share=target_share,
         other_share=other_share,
         at_inference=motifs.at_inference,
+        edits=_encode_edits(motifs.edits),
     )
 
 
@@ -285,6 +341,7 @@ def decode_explanation(message: wire.ExplainResult | wire.Explanation) -> MotifD
         shared=_decode_counts(message.shared),
         other=_decode_counts(message.different),
         at_inference=message.at_inference,
+        edits=_decode_edits(message.edits),
     )
 
 

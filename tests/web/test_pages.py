@@ -88,7 +88,7 @@ def test_equal_networks_are_the_same(server):
     pair = {"first": {"architecture": "timm:a"}, "second": {"architecture": "timm:b"}}
     _, _, told = post(server, "diff", **pair)
     assert told["verdict"] == "They are the same network: equal exact fingerprint."
-    assert told["shared"] == "100% of timm:a and 100% of timm:b stand in motifs that both have."
+    assert told["shared"] == "100% of timm:a and 100% of timm:b have a counterpart in the other."
     assert all(first == second for first, second in told["rows"])
 
 

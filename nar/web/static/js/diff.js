@@ -28,7 +28,7 @@ export async function diffView(main, { parts: [first, second] }, signal) {
 }
 
 function verdict(told) {
-  return el("section", { class: "verdict", "aria-label": "Verdict" }, el("p", { class: "lead" }, el("strong", {}, told.verdict), " ", told.shared));
+  return el("section", { class: "verdict", "aria-label": "Verdict" }, el("p", { class: "lead" }, el("strong", {}, told.verdict), " ", el("strong", {}, told.changes), " ", told.shared));
 }
 
 function facts(told) {

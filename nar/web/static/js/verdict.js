@@ -8,8 +8,8 @@ import { isOwn, label } from "./models.js";
 const KNOWN = ["same_network", "same_at_inference", "same_design", "wrapped"];
 const LEAD = ["assumed.doubts", "unread", ...KNOWN, "resemblance"];
 // What the page asks beside the hits: of every model, and of a new one.
-export const PARTS = ["PART_FAMILY", "PART_TRUNK", "PART_PART_OF"];
-export const PARTS_IF_NEW = ["PART_RESEMBLANCE", "PART_BODIES"];
+export const PARTS = ["PART_FAMILY", "PART_TRUNK", "PART_PART_OF", "PART_CHANGES"];
+export const PARTS_IF_NEW = ["PART_RESEMBLANCE", "PART_BODIES", "PART_COVERAGE"];
 
 export function verdict(name, { sentences = [] }) {
   const leads = sentences.filter(({ part }) => LEAD.includes(part));
