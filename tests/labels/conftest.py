@@ -31,6 +31,7 @@ NAMED_BY_NETWORK = {
     "esm": "esm",
     "kornia": "kornia",
     "libmultilabel": "libmultilabel",
+    "libreyolo": "libreyolo",
     "neuralforecast": "neuralforecast",
     "neuralop": "neuralop",
     "pypots": "pypots",
@@ -49,7 +50,9 @@ NAMED_BY_NETWORK = {
 }
 SMP = "segmentation_models_pytorch"
 
-OPENMMLAB = ("mmpretrain", "mmseg", "mmdet")
+OPENMMLAB = ("mmpretrain", "mmseg", "mmdet", "mmpose", "mmocr")
+# Not everywhere, as no resolver can put them beside the rest: their rows are read where they are.
+ELSEWHERE = ("libreyolo", "mmaction", "mmocr", "mmpose")
 
 
 @pytest.fixture(scope="session")
@@ -57,12 +60,24 @@ def defining_names():
     """Library -> the names that a family may be given to, for the libraries that are installed."""
     names = {library: stems(library, below) for library, below in MODELS_BELOW.items()}
     names[SMP] = stems(SMP, "encoders/*.py") | classes(SMP, "decoders/*/model.py")
-    for library in OPENMMLAB:
+    for library in filter(is_here, OPENMMLAB):
         names[library] = classes(library, "models/**/*.py")
-    names |= {library: networks(library, source) for library, source in NAMED_BY_NETWORK.items()}
+    if is_here("mmpose"):  # whose configurations name backbones of mmpretrain, too
+        names["mmpose"] |= names["mmpretrain"]
+    if is_here("mmaction"):
+        names["mmaction"] = {snake_case(spec.split("/")[1]) for spec in list_specs("mmaction")}
+    names |= {
+        library: networks(library, source)
+        for library, source in NAMED_BY_NETWORK.items()
+        if is_here(library)
+    }
     types = import_library("transformers.models.auto.configuration_auto").CONFIG_MAPPING_NAMES
     names["transformers"] = set(map(snake_case, types))
     return names
+
+
+def is_here(library):
+    return library not in ELSEWHERE or util.find_spec(library) is not None
 
 
 def networks(library, source):

@@ -25,9 +25,9 @@ from nar.zoo.sources.diffusers import DIFFUSERS
 from nar.zoo.sources.effdet import EFFDET
 from nar.zoo.sources.litgpt import LITGPT
 from nar.zoo.sources.mmdet import MMDET
-from nar.zoo.sources.mmpretrain import MMPRETRAIN
 from nar.zoo.sources.mmseg import MMSEG
 from nar.zoo.sources.open_clip import OPEN_CLIP
+from nar.zoo.sources.openmmlab.whole_models import MMACTION, MMOCR, MMPOSE, MMPRETRAIN
 from nar.zoo.sources.pyg import PYG
 from nar.zoo.sources.pythae import PYTHAE
 from nar.zoo.sources.pytorchcv import PYTORCHCV
@@ -116,6 +116,9 @@ SOURCES: tuple[Source, ...] = (
     MMDET,
     MMPRETRAIN,
     MMSEG,
+    MMPOSE,
+    MMOCR,
+    MMACTION,
     tabled.MONAI,
     OPEN_CLIP,
     PYTORCHCV,
@@ -140,6 +143,7 @@ SOURCES: tuple[Source, ...] = (
     PYPOTS,
     tabled.DYNAMIC_NETWORK_ARCHITECTURES,
     tabled.PYTORCHVIDEO,
+    tabled.LIBREYOLO,
     tabled.ASTEROID,
     tabled.DEMUCS,
     tabled.NEURALOP,

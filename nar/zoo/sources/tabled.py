@@ -4,7 +4,7 @@ import sys
 from types import ModuleType
 
 from nar.zoo.libraries import import_library
-from nar.zoo.sources.tables import TableReading, table_source
+from nar.zoo.sources.tables import Row, Rows, TableReading, table_source, with_defaults
 
 
 def _load_speechbrain(name: str) -> ModuleType:
@@ -19,6 +19,16 @@ def _load_speechbrain(name: str) -> ModuleType:
         if loaded_name.startswith("speechbrain.") and issubclass(type(loaded), redirect):
             del sys.modules[loaded_name]
     return module
+
+
+def _sized(table: Row) -> Rows:
+    """A row for each size of a family: its side, or height and width, is that of an image."""
+    for name, row in table["nets"].items():
+        for size, sides in row["sizes"].items():
+            extents = sides if isinstance(sides, list) else [sides, sides]
+            arguments = {**row.get("arguments", {}), "size": size}
+            sized = {**row, "arguments": arguments, "inputs": [[1, 3, *extents]]}
+            yield f"{name}{'_' if '/' in name else '/'}{size}", with_defaults(table, sized)
 
 
 # They take a mixture of sounds apart.
@@ -41,6 +51,14 @@ DYNAMIC_NETWORK_ARCHITECTURES = table_source(
 ESM = table_source("esm", distribution="fair-esm", licence="MIT", example="ESM2/t6_8M")
 # Descriptors of patches, detectors and transformers.
 KORNIA = table_source("kornia", licence="Apache-2.0", example="VisionTransformer/b_16")
+# Detectors from YOLOv1 on, and what else is found in images, under a permissive licence.
+LIBREYOLO = table_source(
+    "libreyolo",
+    licence="MIT",
+    form="<Family>/[<task>_]<size>",
+    example="YOLO9/s",
+    reading=TableReading(rows=_sized),
+)
 # Which of many labels does a text have?
 LIBMULTILABEL = table_source("libmultilabel", licence="MIT", example="KimCNN/rcv1")
 # For medical images of two and of three dimensions.

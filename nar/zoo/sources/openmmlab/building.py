@@ -15,7 +15,7 @@ from nar.zoo.building import Built, Plan, on_meta
 from nar.zoo.libraries import import_library
 from nar.zoo.source import CaptureNamed, Entry, by_forward
 from nar.zoo.sources.openmmlab.configs import Config, plain_type, read_config
-from nar.zoo.sources.openmmlab.operators import prepare_mmcv
+from nar.zoo.sources.openmmlab.operators import former_mmdet, prepare_mmcv
 from nar.zoo.sources.transformers.known_values import known_values
 
 # Capture of networks that read the sizes of their maps from tensors: deformable attention.
@@ -102,7 +102,9 @@ def build(library: str, model: Mapping[str, Any]) -> nn.Module:
     """
     prepare_mmcv()
     scopes = import_library("mmengine.registry").DefaultScope
-    import_library(f"{library}.models")  # registers them
+    with former_mmdet():
+        for package in ("mmpretrain", library):
+            import_library(f"{package}.models")  # registers them
     config = import_library("mmengine.config").ConfigDict(_network_only(model))
     with scopes.overwrite_default_scope(library):
         built: nn.Module = import_library(f"{library}.registry").MODELS.build(config)

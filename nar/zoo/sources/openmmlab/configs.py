@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import Mapping
 from functools import cache, partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,9 +19,22 @@ from nar.zoo.libraries import import_library, library_version
 
 Config = Mapping[str, Any]
 # Where a network was trained on several data sets, its name with this data set is listed.
-_DATA_SETS = {"mmpretrain": "in1k", "mmseg": "ade20k", "mmdet": "coco"}
+_DATA_SETS = {
+    "mmaction": "kinetics400",
+    "mmdet": "coco",
+    "mmocr": "icdar2015",
+    "mmpose": "coco",
+    "mmpretrain": "in1k",
+    "mmseg": "ade20k",
+}
 # The classes of models that are captured; the others read text, follow boxes over time, or teach.
 _CLASSES = {
+    "mmaction": "Recognizer2D Recognizer3D RecognizerGCN",
+    "mmocr": """
+        ABINet ASTER CRNN DBNet FCENet MASTER NRTR PANet PSENet RobustScanner SARNet SATRN SVTR
+        TextSnake
+    """,
+    "mmpose": "BottomupPoseEstimator TopdownPoseEstimator",
     "mmpretrain": "ImageClassifier",
     "mmseg": "EncoderDecoder CascadeEncoderDecoder",
     "mmdet": """
@@ -97,7 +111,8 @@ def _plainness(data_set: str, path: Path) -> tuple[bool, bool, int, Path]:
 def _model(path: Path) -> Config:
     """The model of a file; a model of no class if the file is a part, or cannot be read."""
     try:
-        model: Config = {} if "_base_" in path.parts else _read(path).get("model", {})
+        is_part = any(part.startswith("_base_") for part in path.parts)
+        model: Config = {} if is_part else _read(path).get("model", {})
     except Exception as error:  # a shipped file may raise anything: a few lack a file they inherit
         sys.stderr.write(f"{path.name}: {error}\n")
         model = {}
@@ -124,7 +139,10 @@ def _read(path: Path) -> Config:
 
 def _root(library: str) -> Path:
     """Where the wheel of a library holds its configurations."""
-    return Path(str(import_library(library).__file__)).parent / ".mim" / "configs"
+    package = find_spec(library)
+    assert package, "its version was found"
+    assert package.origin, "a package of OpenMMLab has an __init__"
+    return Path(package.origin).parent / ".mim" / "configs"
 
 
 @cache

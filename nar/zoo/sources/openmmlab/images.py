@@ -52,6 +52,25 @@ def cut_size(config: Config, default: int) -> tuple[int, int]:
     return height_width
 
 
+def shown_size(config: Config, default: tuple[int, int]) -> tuple[int, int]:
+    """Height and width in pixels of an image of text after resizing.
+
+    Args:
+        config: Configuration of a model of mmocr, whose sizes say the width first.
+        default: Height and width in pixels if the pipeline names no size.
+    """
+    height_width = default
+    for step in steps(config):
+        kind = str(step.get("type"))
+        if kind in ("Resize", "Pad") and "scale" in step:
+            width, height = _pair(step["scale"])
+            height_width = _divisible(height, _DIVISOR), _divisible(width, _DIVISOR)
+        if kind == "RescaleToHeight":
+            height = step["height"]
+            height_width = height, step.get("max_width") or 4 * height
+    return height_width
+
+
 def fitted_size(config: Config, default: tuple[int, int]) -> tuple[int, int]:
     """Height and width in pixels of a landscape photograph after resizing and padding.
 

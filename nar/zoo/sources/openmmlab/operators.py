@@ -6,9 +6,12 @@ that models call become torchvision's operators.
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
 from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -25,6 +28,21 @@ _DEFORM_CONV = (
     "SymInt stride_h, SymInt stride_w, SymInt pad_h, SymInt pad_w, SymInt dilation_h, "
     "SymInt dilation_w, SymInt groups, SymInt offset_groups, bool use_mask) -> Tensor"
 )
+_ANNOTATIONS = ("", ".coco", ".cocoeval", ".mask")
+# Module -> what is imported from it.
+_ABSENT = {
+    "mmaction.models.localizers.drn": (),
+    "mmaction.models.localizers.drn.drn": ("DRN",),
+    "mmaction.models.multimodal": (),
+    "imgaug": (),
+    "imgaug.augmenters": (),
+    "lmdb": (),
+    "munkres": ("Munkres",),
+    "pyclipper": (),
+    "rapidfuzz": ("fuzz",),
+    "skimage": (),
+    "skimage.morphology": ("skeletonize",),
+}
 # Sides in pixels: one for both, or height and width.
 Sides = int | Sequence[int]
 
@@ -53,6 +71,7 @@ def prepare_mmcv() -> None:
     extension = _Extension(_EXTENSION)
     extension.__spec__ = ModuleSpec(_EXTENSION, None)
     sys.modules.setdefault(_EXTENSION, extension)
+    _stand_in_for_absent_modules()
     import_library("mmcv.ops")
     operators = [module for name, module in sys.modules.items() if name.startswith("mmcv.ops")]
     for name, function in _FUNCTIONS.items():
@@ -62,6 +81,37 @@ def prepare_mmcv() -> None:
     import_library("mmengine.logging").MMLogger.get_instance("nar", log_level="ERROR")
     # Its language models are written for a transformers of 2023; no image model needs them.
     vars(import_library("mmpretrain.utils.dependency"))["WITH_MULTIMODAL"] = False
+
+
+def _stand_in_for_absent_modules() -> None:
+    """Modules that libraries import, and no network calls.
+
+    xtcocotools reads annotations, as pycocotools does; others read data and decode results. The
+    wheel of mmaction2 lacks one localizer, and its language models want a transformers of 2023.
+    """
+    if find_spec("xtcocotools") is None:
+        for name in _ANNOTATIONS:
+            sys.modules.setdefault(f"xtcocotools{name}", import_module(f"pycocotools{name}"))
+    for name, members in _ABSENT.items():
+        if "." not in name and name not in sys.modules and find_spec(name):
+            continue
+        module = ModuleType(name)
+        vars(module).update(dict.fromkeys(members))
+        sys.modules.setdefault(name, module)
+
+
+@contextmanager
+def former_mmdet() -> Iterator[None]:
+    """Inside, mmdet says that it is version 3.1: mmocr 1.0.1 asks for one before 3.2.
+
+    Its networks take nothing of mmdet that has changed since.
+    """
+    mmdet = vars(import_library("mmdet"))
+    version, mmdet["__version__"] = mmdet["__version__"], "3.1.0"
+    try:
+        yield
+    finally:
+        mmdet["__version__"] = version
 
 
 def _deform_conv(

@@ -1,10 +1,11 @@
 """Which classes transformers offers for which model type, and for what: its auto-class tables.
 
-The tables are lists of names: reading them imports no model.
+The tables are lists of names: reading them imports no model. A table of ours has what they lack.
 """
 
 from functools import cache
 
+from nar.base.workspace import package_yaml
 from nar.zoo.libraries import import_library
 
 _TABLES = "transformers.models.auto.modeling_auto"
@@ -47,7 +48,10 @@ Pair = tuple[str, str]
 
 @cache
 def task_of_pairs() -> dict[Pair, str]:
-    """Task of every (model type, class name), sorted by pair."""
+    """Task of every (model type, class name), sorted by pair.
+
+    Beside the auto tables, `tables/classes.yaml` says of more classes what they are for.
+    """
     tables = import_library(_TABLES)
     stems = {
         name.removeprefix("MODEL").removesuffix("_MAPPING_NAMES").lstrip("_"): name
@@ -59,6 +63,10 @@ def task_of_pairs() -> dict[Pair, str]:
         for model_type, classes in getattr(tables, stems[stem]).items():
             for class_name in (classes,) if isinstance(classes, str) else classes:
                 tasks.setdefault((model_type, class_name), _task(stem))
+    further = package_yaml("zoo", "sources", "transformers", "tables/classes.yaml")
+    for task, classes_of in further.items():
+        for model_type, named in classes_of.items():
+            tasks |= {(model_type, class_name): task for class_name in named.split()}
     return dict(sorted(tasks.items()))
 
 
