@@ -1,4 +1,4 @@
-"""Sources whose libraries no resolver can put beside the rest: captured where they are installed."""
+"""Sources whose libraries no resolver can put beside the rest: captured where they are."""
 
 from importlib import util
 
