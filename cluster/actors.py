@@ -9,6 +9,7 @@ limit of time or memory, is first tried again in a fresh process: the worker may
 
 import heapq
 import itertools
+import math
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -313,11 +314,18 @@ class ActorPool(Generic[ValueT]):
         self._bad_starts = _BadStarts(config.max_attempts)
         self._patience = _Patience()
 
-    def run(self, items: Iterable[Item], *, is_streamed: bool = False) -> Outcomes[ValueT]:
+    def run(
+        self,
+        items: Iterable[Item],
+        meanwhile: Callable[[], float] = lambda: math.inf,
+        *,
+        is_streamed: bool = False,
+    ) -> Outcomes[ValueT]:
         """Yield every item's outcome exactly once, in order of completion.
 
         Args:
             items: The items.
+            meanwhile: Called before each wait; returns for how many seconds the wait may last.
             is_streamed: Read them as workers need them; those of a group stand together.
 
         Raises:
@@ -331,7 +339,7 @@ class ActorPool(Generic[ValueT]):
                     self._fill(self._to_fill.pop(), backlog)
                 if not backlog:
                     self._make_room()
-                yield from self._collect(backlog)
+                yield from self._collect(backlog, meanwhile())
         finally:
             for worker in self._workers:
                 ray.kill(worker.handle)
@@ -395,13 +403,20 @@ class ActorPool(Generic[ValueT]):
         if len(worker.calls) == 1:
             self._watch(worker)
 
-    def _collect(self, backlog: Backlog) -> Outcomes[ValueT]:
+    @property
+    def waited_for(self) -> dict[str, float]:
+        """The items that workers are at, each with the seconds that it has taken so far."""
+        now = time.monotonic()
+        busy = [worker for worker in self._workers if worker.calls]
+        return {worker.calls[0][1].key: now - worker.since for worker in busy}
+
+    def _collect(self, backlog: Backlog, most_s: float) -> Outcomes[ValueT]:
         """Wait until calls end or a look is due, and settle the calls to which that happened."""
         awaited = list(self._awaited)
         # All that have ended at once: while this process is busy, more and more end.
         ended, _ = ray.wait(awaited, num_returns=len(awaited), timeout=0)
         if not ended:
-            patience = max(self._look_at - time.monotonic(), 0.0)
+            patience = max(min(self._look_at - time.monotonic(), most_s), 0.0)
             ended, _ = ray.wait(awaited, num_returns=1, timeout=patience)
         for reference in ended:
             worker = self._awaited.pop(reference)

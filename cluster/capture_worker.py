@@ -1,19 +1,33 @@
-"""The process that captures: bounded in memory, tidied up after every model."""
+"""The process that captures: bounded in memory, tidied up after every model.
+
+It notes which files of the user's own a capture opens: a change of any of them makes the capture
+stale. Python announces what it opens; what code in C opens by itself, or a network gives, it does
+not, and that is said.
+"""
 
 import gc
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from importlib.util import source_from_cache
 from pathlib import Path
 from resource import getpagesize
+from typing import Any, Final
 
 from cluster.actors import WorkerLostError
+from cluster.provenance import INSTALLED, state_of
 from cluster.resources import bound_memory
 from nar.base.asking import Asking
 from nar.base.errors import CaptureError
+from nar.base.model_files import PYTHON
+from nar.base.workspace import package_path
 from nar.capture.forward.dispatch import one_line
 from nar.own import capture_architecture
-from nar.zoo import ZooCapture
+from nar.own.guard import scratch_folder
+from nar.zoo import ZooCapture, source_of
 
 _STATM = Path("/proc/self/statm")
 # How torch's allocators, C++ and threads report what Python raises as a MemoryError.
@@ -27,10 +41,14 @@ class WorkerCapture:
     Attributes:
         capture: The capture of the requested model.
         resident_bytes: Memory of the process after the capture.
+        read: Files of the user's own that were opened, each with its state.
+        unchecked: What may decide the graph, and whose changes nobody notices, in words.
     """
 
     capture: ZooCapture
     resident_bytes: int
+    read: dict[str, str] = field(default_factory=dict)
+    unchecked: tuple[str, ...] = ()
 
 
 class CaptureWorker:
@@ -55,9 +73,11 @@ class CaptureWorker:
             WorkerLostError: The model wanted more memory than the process may have.
             CaptureError: The model could not be captured.
         """
-        with uncollected():
+        with uncollected(), noted_reads() as noted:
             capture = self._capture(name, asking)
-        return WorkerCapture(capture, resident_bytes())
+        if source_of(name) is not None:  # its library's version says what it is made from
+            return WorkerCapture(capture, resident_bytes())
+        return WorkerCapture(capture, resident_bytes(), noted.states(), noted.unchecked())
 
     def _capture(self, name: str, asking: Asking) -> ZooCapture:
         try:
@@ -72,6 +92,96 @@ class CaptureWorker:
     def _memory_error(self) -> WorkerLostError:
         limit_gb = (self._memory_limit_bytes or 0) / 1e9
         return WorkerLostError("memory", f"needed more memory than its limit of {limit_gb:g} GB")
+
+
+class NotedReads:
+    """What a process opens while a model is captured."""
+
+    def __init__(self) -> None:
+        self._paths: dict[str, None] = {}
+        self._unchecked: dict[str, None] = {}
+
+    def note(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """Note what an audit event announces."""
+        if event != "open":
+            self._unchecked[f"a network was asked ({event})"] = None
+            return
+        path, _, flags = arguments
+        is_written = isinstance(flags, int) and flags & (os.O_WRONLY | os.O_RDWR)
+        if isinstance(path, str | bytes | os.PathLike) and not is_written:
+            self._paths[os.path.abspath(os.fsdecode(path))] = None  # noqa: PTH100 -- links stay
+
+    def states(self) -> dict[str, str]:
+        """The user's own files that were opened, by their paths from here, each with its state."""
+        opened = dict.fromkeys(map(_source, (*self._paths, *_loaded())))
+        own = sorted(each for each in opened if _is_users(each) and Path(each).is_file())
+        return {_from_here(each): state_of(Path(each)) for each in own}
+
+    def unchecked(self) -> tuple[str, ...]:
+        """What nobody notices the changes of."""
+        code = [each for each in _loaded() if not each.endswith(PYTHON) and _is_users(each)]
+        unseen = (f"{_from_here(each)} is code in C, which may read files unseen" for each in code)
+        return (*self._unchecked, *unseen)
+
+
+# What belongs to the machine, and to Ray, which unpacks a submitted directory below its own.
+_SYSTEM: Final = ("/proc/", "/sys/", "/dev/", "/etc/", "/usr/", "/tmp/ray/", "<")
+_ASKS: Final = frozenset({"open", "socket.connect", "urllib.Request"})
+# The model that is captured now, if any: the hook of a process has no other way.
+_noted: Final[list[NotedReads]] = []
+
+
+@contextmanager
+def noted_reads() -> Iterator[NotedReads]:
+    """Inside, what the process opens is noted."""
+    _listen()
+    _noted.append(NotedReads())
+    try:
+        yield _noted[-1]
+    finally:
+        _noted.clear()
+
+
+@cache
+def _listen() -> None:
+    """Add the hook, which Python keeps until the process ends."""
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if _noted and event in _ASKS:
+            _noted[-1].note(event, arguments)
+
+    sys.addaudithook(hook)
+
+
+def _loaded() -> list[str]:
+    """Files of modules that stay loaded from one model to the next, and are not opened again."""
+    files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+    return [each for each in files if isinstance(each, str)]
+
+
+def _source(path: str) -> str:
+    return source_from_cache(path) if path.endswith(".pyc") and "__pycache__" in path else path
+
+
+@lru_cache(maxsize=65_536)  # Chosen: the modules of a process with all libraries loaded, tenfold.
+def _is_users(path: str) -> bool:
+    """Whether a path is of the user's: of no installation, of no system, and not of this job."""
+    if INSTALLED.intersection(Path(path).parts) or any(map(path.startswith, _not_own())):
+        return False
+    return path.startswith(f"{Path.cwd()}/") or not path.startswith(_SYSTEM)
+
+
+@cache
+def _not_own() -> tuple[str, ...]:
+    own = (package_path(), package_path(package="cluster"), scratch_folder())
+    folders = map(str, (*own, sys.prefix, sys.base_prefix))
+    return tuple(f"{each}/" for each in folders)
+
+
+def _from_here(path: str) -> str:
+    """A path below the working directory from there: a submitted job has another directory."""
+    here = Path.cwd()
+    return str(Path(path).relative_to(here)) if Path(path).is_relative_to(here) else path
 
 
 @contextmanager

@@ -22,6 +22,11 @@ _WAYS = {
     "nothing": "nothing had changed",
 }
 
+_STRANGERS = {
+    "new": "rows of others were carried over",
+    "in place": "that the corpus does not have were left",
+}
+
 
 def as_dict(report: EmbedReport) -> dict[str, object]:
     """The report for a program."""
@@ -38,7 +43,7 @@ def view(report: EmbedReport) -> RenderableType:
         f"by {report.workers} workers ({pace})"
     )
     if report.strangers:
-        line += f"; {report.strangers:,} that the corpus does not have were left (--remove)"
+        line += f"; {report.strangers:,} {_STRANGERS[report.way]} (--remove takes them out)"
     if not report.failures:
         return line
     table = Table(title="Not embedded", title_justify="left")
@@ -66,6 +71,10 @@ def main(
     remove: Annotated[
         bool, typer.Option("--remove", help="Delete rows that the corpus does not have.")
     ] = False,
+    other_encoder: Annotated[
+        bool,
+        typer.Option("--other-encoder", help="It may replace an index of another encoder."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Embed what is new or changed in a corpus; after a crash, run it again."""
@@ -78,6 +87,7 @@ def main(
             resized(sizes.embed, workers),
             corpus=located(corpus) if corpus else None,
             removes=remove,
+            other_encoder=other_encoder,
         )
     show(as_dict(report), lambda: view(report), as_json=as_json)
 

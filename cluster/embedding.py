@@ -11,6 +11,7 @@ killed goes on with the rows that this collection lacks. Readers see the new col
 complete and verified; the old collection is kept for `nar index rollback`.
 """
 
+import shutil
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
@@ -27,8 +28,9 @@ from cluster.ledger import digest
 from cluster.resources import WorkerStartError, pool_size, worker_share
 from cluster.shard_descriptions import ShardDescriptions
 from cluster.telemetry import JobTelemetry, job_telemetry
+from nar.answers.atlas import shipped_atlas
 from nar.answers.novelty import keep_novelty, kept_novelty
-from nar.base.console import progress
+from nar.base.console import Advance, progress, stderr
 from nar.base.errors import IndexUnavailableError, InvalidInputError
 from nar.base.workspace import Workspace
 from nar.corpus import Corpus, Location
@@ -36,6 +38,8 @@ from nar.corpus.manifest import Manifest, ShardEntry
 from nar.encoding.checkpoint import fingerprint, load_checkpoint
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.bulk import IndexBuild
+from nar.index.carrying import check_replaceable
+from nar.index.collection import Collection
 from nar.index.digests import ROW_BYTES, RowDigests
 from nar.index.increments import Increment, RowComparison, corpus_of, descriptions, is_of_corpus
 from nar.index.settings import IndexConfig
@@ -55,7 +59,7 @@ class EmbedReport:
         rows: Rows of the published collection.
         embedded: Rows that this run embedded.
         removed: Rows that this run deleted, because the corpus lacks them.
-        strangers: Rows that the corpus lacks and that this run left in the index.
+        strangers: Rows that the corpus lacks and that the index still has.
         failures: Names of architectures that are not in the index, with the reason.
         uri: Where the index is.
         seconds: Wall time, from the corpus to the published collection.
@@ -111,30 +115,40 @@ def embed(
     *,
     corpus: Location | None = None,
     removes: bool = False,
+    other_encoder: bool = False,
 ) -> EmbedReport:
     """Embed a corpus on the connected cluster and publish it as the index.
 
     Only what the index lacks is embedded: by exact fingerprint, labels and encoder.
 
     Args:
-        workspace: Has ``corpus/`` and ``checkpoint/``; gets ``novelty.json``.
+        workspace: Has ``corpus/``; without ``checkpoint/`` it gets the shipped encoder there. Gets
+            ``novelty.json``.
         index_config: Where the index is.
         config: Sizes of the workers.
         corpus: Where the corpus lies; None for the corpus of the workspace. Every node reads it.
         removes: Whether to delete rows that the corpus lacks, which somebody may have added. A new
-            collection does not have them in any case.
+            collection takes them over otherwise.
+        other_encoder: Whether the index may be of another encoder, whose rows then go.
 
     Raises:
         CorpusError: The corpus is missing or damaged.
         CheckpointError: The checkpoint is missing or damaged.
         IndexUnavailableError: The index does not answer, or another process holds it.
+        IndexMismatchError: It is of another encoder, and ``other_encoder`` is not set.
         WorkerStartError: The cluster has no room.
     """
     started = time.monotonic()
     with job_telemetry("embed") as telemetry:
         job = _job(workspace, corpus or workspace.corpus, config, telemetry)
         with ArchitectureIndex(index_config) as index:
-            done = _update(job, index, index_config, removes=removes)
+            before = check_replaceable(
+                index.published,
+                job.encoder,
+                lambda: job.described.rows(job.shards),
+                other_encoder=other_encoder,
+            )
+            done = _update(job, index, index_config, before, removes=removes)
             # A killed job may have brought the index to the corpus without measuring novelty.
             if done.way != "nothing" or not kept_novelty(workspace.novelty, encoder=job.encoder):
                 changed = None if done.way == "new" else done.embedded + done.removed
@@ -148,6 +162,8 @@ def embed(
 def _job(
     workspace: Workspace, where: Location, config: EmbedConfig, telemetry: JobTelemetry
 ) -> _Job:
+    shards = Manifest.read(where.absolute()).shards
+    use_shipped_encoder(workspace)
     encoder = load_checkpoint(workspace.checkpoint)
     share = worker_share(config)
     corpus = where.absolute()
@@ -157,7 +173,6 @@ def _job(
         encoders = embed_worker.start_encoders(stored, config.encoders, config.encoders.num_workers)
         embedder = embed_worker.EncodedElsewhere(encoder.config.motifs, stored, encoders)
     start = starter(embed_worker.EmbedWorker, share, corpus, embedder, config.memory_limit_bytes)
-    shards = Manifest.read(corpus).shards
     return _Job(
         corpus,
         digest(*(entry.sha256 for entry in shards))[:JOB_LETTERS],
@@ -169,8 +184,34 @@ def _job(
     )
 
 
+def use_shipped_encoder(workspace: Workspace) -> None:
+    """Give a workspace without an encoder the one that ships with NAR, and say so.
+
+    Raises:
+        CorpusError: This installation came without one.
+    """
+    if workspace.checkpoint.exists():
+        return
+    shipped = shipped_atlas().encoder
+    part = workspace.checkpoint.with_name(f"{workspace.checkpoint.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    shutil.copytree(shipped, part)
+    part.rename(workspace.checkpoint)
+    stderr.print(
+        f"{workspace.root} has no encoder of its own: the encoder of the atlas that ships with NAR "
+        f"was copied to {workspace.checkpoint}; `python -m cluster.pretrain` trains one instead",
+        style="dim",
+        soft_wrap=True,
+    )
+
+
 def _update(
-    job: _Job, index: ArchitectureIndex, index_config: IndexConfig, *, removes: bool
+    job: _Job,
+    index: ArchitectureIndex,
+    index_config: IndexConfig,
+    before: Collection | None,
+    *,
+    removes: bool,
 ) -> EmbedReport:
     """Bring the index to the corpus in the shortest way."""
     if is_of_corpus(index, job.encoder, job.digest, job.rows):
@@ -183,7 +224,7 @@ def _update(
         if comparison.is_small(removes=removes):
             increment = Increment(index, index_config.batch_rows)
             return _write_in_place(job, index, increment, parts, comparison, removes)
-    return _build_anew(job, index, index_config)
+    return _build_anew(job, index, index_config, before, removes=removes)
 
 
 def _published_descriptions(job: _Job, index: ArchitectureIndex) -> RowDigests:
@@ -230,23 +271,40 @@ def _write_in_place(
     )
 
 
-def _build_anew(job: _Job, index: ArchitectureIndex, index_config: IndexConfig) -> EmbedReport:
+def _build_anew(
+    job: _Job,
+    index: ArchitectureIndex,
+    index_config: IndexConfig,
+    before: Collection | None,
+    *,
+    removes: bool,
+) -> EmbedReport:
     """Build a collection of all rows; an unfinished build for the same rows goes on."""
-    report = EmbedReport("new", job.encoder, 0, keeps_before=index.is_published)
+    own, keeps_before = job.described.rows(job.shards), index.is_published
     with index.build(job.encoder, job.dim, job=job.digest) as build:
-        before = len(build.rows)
-        # The descriptions give the ids of rows, so that no graph is parsed for them.
-        shards = (
-            (entry, build.rows.compared(job.described.of(entry))[0] >= 0) for entry in job.shards
-        )
+        # An earlier attempt may have rows of others, and rows that it took over as they were.
+        held = RowComparison(build.descriptions())
+        shards = ((entry, held.are_right(job.described.of(entry))) for entry in job.shards)
         sizes = job.pool.config
+        parts = dict(embed_worker.missing_parts(shards, sizes.part_rows))
         method = write_method(build, index_config, workers_write=sizes.workers_write)
-        failed = job.pool.embed(method, dict(embed_worker.missing_parts(shards, sizes.part_rows)))
+        failed = job.pool.embed(method, parts)
         failures = _failures_by_name(job.corpus, failed)
-        rows = build.publish(keep_before=True, corpus="" if failures else job.digest)
-    if not failures:
+        carried = build.carry_over(before, own, removes=removes)
+        is_whole = not (failures or carried.strangers)
+        rows = build.publish(keep_before=True, corpus=job.digest if is_whole else "")
+    if is_whole:
         job.described.note_brought(job.digest, job.shards)
-    return replace(report, rows=rows, embedded=rows - before, failures=failures)
+    return EmbedReport(
+        "new",
+        job.encoder,
+        rows,
+        embedded=held.changed - len(failed),
+        removed=carried.left,
+        strangers=carried.strangers,
+        failures=failures,
+        keeps_before=keeps_before,
+    )
 
 
 def _failures_by_name(corpus: Location, rows: Sequence[Failed]) -> dict[str, str]:
@@ -346,7 +404,7 @@ class EmbedPool:
         return failed
 
     def _embed(
-        self, method: WriteMethod[ValueT], parts: Sequence[str], advance: Callable[[int], None]
+        self, method: WriteMethod[ValueT], parts: Sequence[str], advance: Advance
     ) -> list[Failed]:
         """Embed parts, and take their rows into the index; return the parts that failed."""
         failed = []
@@ -354,9 +412,8 @@ class EmbedPool:
         shards = len(waiting)
         pool = ActorPool(WorkerKind(self.start, method.ask), self.size, self.config)
         # A worker keeps to its shard, so that not every worker reads it.
-        for outcome in pool.run(
-            [Item(part, group=embed_worker.parsed_part(part)[0]) for part in parts]
-        ):
+        items = [Item(part, group=embed_worker.parsed_part(part)[0]) for part in parts]
+        for outcome in pool.run(items, lambda: advance.wait(pool.waited_for)):
             file, _ = embed_worker.parsed_part(outcome.key)
             waiting[file] -= 1
             if not waiting[file]:

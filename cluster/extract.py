@@ -1,6 +1,6 @@
 """The command of extraction: ``python -m cluster.extract --select corpus --work DIR``."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +10,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from cluster.config import load_cluster_config
-from cluster.extraction import ExtractJob, ExtractReport, extract
+from cluster.extraction import ExtractJob, ExtractReport, extract, reason_to_capture
+from cluster.journal import Journal
+from cluster.provenance import ingredients, stated_for
 from cluster.resources import resized
 from cluster.session import ClusterFile, Workers, alone, connect
 from nar.answers.words import assumed_texts, doubts_texts
@@ -23,6 +25,9 @@ from nar.views import display
 from nar.zoo.selections import Selection, select
 
 STEPS = ("build", "forward", "graph", "rest")
+# Exit codes beside 1, an error: nothing at all was captured; more failed than may.
+NOTHING = 3
+TOO_MANY = 4
 # Chosen: how many names of models that left the corpus a line shows.
 _SHOWN = 3
 
@@ -122,6 +127,34 @@ def view(report: ExtractReport) -> RenderableType:
     return Group(display.manifest(report.manifest), times(report), summary(report))
 
 
+def exit_code(report: ExtractReport, max_failures: int | None) -> int:
+    """The exit code that tells how it went: 0, or one of `NOTHING` and `TOO_MANY`."""
+    failed = len(report.manifest.failures)
+    if failed and not any(entry.rows for entry in report.manifest.shards):
+        return NOTHING
+    return TOO_MANY if max_failures is not None and failed > max_failures else 0
+
+
+def explained(
+    name: str, workspace: Workspace, asking: Asking
+) -> tuple[dict[str, object], Callable[[], RenderableType]]:
+    """Why a model is kept, or would be captured anew: for a program and for a person."""
+    journal = Journal(workspace.root / "ledger" / "extract" / "journal")
+    parts = ingredients(name, stated_for(name, asking))
+    reason = reason_to_capture(name, parts, journal, {})
+    latest = journal.latest(name)
+    record = latest.record if latest else None
+    result: dict[str, object] = {
+        "name": name,
+        "now": f"would be captured anew: {reason}" if reason else "is kept: nothing has changed",
+        "captured last because": (record.why or "not known") if record else "never captured here",
+        "decided by": list(parts),
+        "read besides": list(record.read) if record else [],
+        "not checked": list(record.unchecked) if record else [],
+    }
+    return result, lambda: display.properties(name, result)
+
+
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
@@ -145,6 +178,12 @@ def main(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Try models again that failed before.")
     ] = False,
+    max_failures: Annotated[
+        int | None, typer.Option(min=0, help="Exit with 4 where more models failed.")
+    ] = None,
+    why: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Say why a model is kept or captured anew.")
+    ] = None,
     cluster_config: ClusterFile = None,
     *,
     asking: Asking,
@@ -155,6 +194,10 @@ def main(
     Another selection keeps what was captured: only what is new is captured, and the corpus then
     holds what was asked for last.
     """
+    workspace = Workspace(work)
+    if why is not None:
+        show(*explained(why, workspace, asking), as_json=as_json)
+        return
     config = load_cluster_config(cluster_config)
     wanted = chosen(names or [], selections or [], files or [])
     job = ExtractJob(
@@ -164,10 +207,12 @@ def main(
         retry_failed=retry_failed,
         asking=asking,
     )
-    workspace = Workspace(work)
     with alone(workspace, "corpus"), connect(config):
         report = extract(job, workspace, resized(config.extract, workers))
     show(as_dict(report), lambda: view(report), as_json=as_json)
+    code = exit_code(report, max_failures)
+    if code:
+        raise typer.Exit(code)
 
 
 if __name__ == "__main__":

@@ -6,10 +6,13 @@ So the files are the same for any number of workers, and for a job that was kill
 `cluster.darts_corpus` draws networks of a search space by the hundred thousand.
 """
 
+import json
+import re
 from collections import Counter
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Final
 
 from cluster.actors import ActorPool, Done, Failed, Item, WorkerKind, WorkerLostError, starter
 from cluster.capture_worker import CaptureWorker, WorkerCapture
@@ -25,18 +28,35 @@ from cluster.journal import (
     merged,
 )
 from cluster.ledger import Ledger
-from cluster.provenance import identity, labels_identity, packages, source_name, stated_for
+from cluster.provenance import (
+    changed_files,
+    identity_of,
+    ingredients,
+    kind_of_spec,
+    labels_identity,
+    packages,
+    source_name,
+    stated_for,
+)
 from cluster.resources import cluster_totals, pool_size, worker_share
 from cluster.shards import PublishedShards, Publisher, ShardRecord, cut
 from cluster.telemetry import JobTelemetry, job_telemetry
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.console import progress
 from nar.base.errors import CaptureError, ConfigError, CorpusError, NarError
+from nar.base.files import write_whole
 from nar.base.workspace import Workspace
 from nar.capture import CAPTURE_VERSION
 from nar.corpus import read_cards
 from nar.corpus.manifest import FILE_NAME, Failure, Manifest, Skipped, count_corpus
 from nar.graphs.assumed import Assumed
+
+# Beside the corpus: a line of JSON for each model that is missing.
+FAILURES: Final = "failures.jsonl"
+# File and line of a user's code in a reason.
+_PLACE: Final = re.compile(r"[\w./-]+\.py:\d+")
+# Chosen: names in a clause; more do not fit into a line of a terminal.
+_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +126,10 @@ def _extract(
     ledgers = workspace.root / "ledger" / "extract"
     _begin(ledgers, workspace.corpus, restart=job.restart)
     # In the given order: a source lists models together that share most of their building.
-    identities = {name: identity(name, job.asking) for name in job.names}
+    parts = {name: ingredients(name, job.asking) for name in job.names}
+    identities = {name: identity_of(each) for name, each in parts.items()}
     journal = Journal(ledgers / "journal")
-    missing = _missing(identities, journal, retry_failed=job.retry_failed)
+    missing = _missing(parts, journal, retry_failed=job.retry_failed)
     telemetry.total, telemetry.records["kept"] = len(identities), len(identities) - len(missing)
     if missing:
         capture_all(missing, journal, config, telemetry, job.asking)
@@ -124,6 +145,7 @@ def _extract(
     manifest = _manifest(workspace.corpus, published, journal, settled, job.skipped)
     if _manifest_now(workspace.corpus) != manifest:
         manifest.write(workspace.corpus)
+    write_failures(workspace.root / FAILURES, manifest.failures)
     return ExtractReport(
         workspace.corpus,
         manifest,
@@ -158,16 +180,68 @@ def _manifest_now(corpus: Path) -> Manifest | None:
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A model that has to be captured.
+
+    Attributes:
+        ingredients: What decides its capture, by what a person calls it.
+        why: Why it has to be, as a clause.
+    """
+
+    ingredients: dict[str, str]
+    why: str
+
+    @property
+    def identity(self) -> str:
+        """Digest of the ingredients."""
+        return identity_of(self.ingredients)
+
+
 def _missing(
-    identities: Mapping[str, str], journal: Journal, *, retry_failed: bool
-) -> dict[str, str]:
-    """Models that have to be captured, each with the digest that decides its capture."""
-    settled = {name: journal.find(name, code) for name, code in identities.items()}
-    return {
-        name: identities[name]
-        for name, earlier in settled.items()
-        if earlier is None or (retry_failed and earlier.record.failure is not None)
-    }
+    parts: Mapping[str, dict[str, str]], journal: Journal, *, retry_failed: bool
+) -> dict[str, Missing]:
+    """Models that have to be captured."""
+    states: dict[str, str] = {}
+    missing = {}
+    for name, each in parts.items():
+        why = reason_to_capture(name, each, journal, states)
+        earlier = journal.find(name, identity_of(each))
+        if not why and retry_failed and earlier and earlier.record.failure:
+            why = "it had failed"
+        if why:
+            missing[name] = Missing(each, why)
+    return missing
+
+
+def reason_to_capture(
+    name: str, parts: Mapping[str, str], journal: Journal, states: dict[str, str]
+) -> str:
+    """Why a model has to be captured, as a clause; empty where what is there is right.
+
+    Args:
+        name: The model.
+        parts: What decides its capture now.
+        journal: The captures that were made.
+        states: The states of files that were looked at before; gets those that are looked at here.
+    """
+    settled = journal.find(name, identity_of(parts))
+    if settled is not None:
+        changed = changed_files(settled.record.read, states)
+        return f"{_listed(changed)} changed" if changed else ""
+    latest = journal.latest(name)
+    if latest is None:
+        return "it had not been captured"
+    before = latest.record.ingredients
+    if not before:
+        return "an older version of NAR had captured it"
+    others = [each for each in {**before, **parts} if before.get(each) != parts.get(each)]
+    return f"{_listed(others)} changed" if others else "its files were named in another order"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
 
 
 def _settled(journal: Journal, name: str, code: str) -> Settled:
@@ -216,7 +290,7 @@ def _steps(settled: Mapping[str, Settled]) -> dict[str, dict[str, float]]:
 
 
 def capture_all(
-    identities: Mapping[str, str],
+    missing: Mapping[str, Missing],
     journal: Journal,
     config: ExtractConfig,
     telemetry: JobTelemetry,
@@ -225,7 +299,7 @@ def capture_all(
     """Capture models into the journal; it keeps finished captures, however the job ends.
 
     Args:
-        identities: For each name of a model, the digest that decides its capture.
+        missing: The models by name.
         journal: The journal.
         config: Sizes of workers and batches.
         telemetry: Counts the models by outcome.
@@ -244,29 +318,78 @@ def capture_all(
         ask=lambda worker, name: worker.capture.remote(name, stated_for(name, asking)),
         is_spent=lambda value: value.resident_bytes > config.resident_limit_bytes,
     )
-    items = [Item(name, group=source_name(name)) for name in identities]
+    items = [Item(name, group=source_name(name)) for name in missing]
+    pool = ActorPool(kind, workers, config)
     try:
-        groups = Counter(map(source_name, identities))
-        with progress("capturing", len(identities), groups=groups) as advance:
-            for outcome in ActorPool(kind, workers, config).run(items):
-                result = _result(outcome, identities[outcome.key])
+        groups = Counter(map(source_name, missing))
+        with progress("capturing", len(missing), groups=groups) as advance:
+
+            def meanwhile() -> float:
+                return min(writer.write_old(), advance.wait(pool.waited_for))
+
+            for outcome in pool.run(items, meanwhile):
+                result = _result(outcome, missing[outcome.key])
                 writer.add(result)
                 is_failed = result.row is None
-                advance(1, group=source_name(outcome.key), failed=int(is_failed))
+                group = source_name(outcome.key)
+                advance(1, group=group, failed=int(is_failed), seconds=outcome.seconds)
                 telemetry.count("failed" if is_failed else "captured")
     finally:
         writer.close()
 
 
-def _result(outcome: Done[WorkerCapture] | Failed, identity: str) -> Result:
+def _result(outcome: Done[WorkerCapture] | Failed, missing: Missing) -> Result:
     if isinstance(outcome, Done):
-        return captured(outcome.value.capture, identity, outcome.seconds)
-    return failed(_failure(outcome.key, outcome.error), identity, outcome.seconds)
+        made = outcome.value
+        result = captured(
+            made.capture,
+            missing.identity,
+            outcome.seconds,
+            read=_beyond(made.read, missing.ingredients),
+            unchecked=made.unchecked,
+        )
+    else:
+        failure = _failure(outcome.key, outcome.error)
+        result = failed(failure, missing.identity, outcome.seconds)
+    said = {"ingredients": missing.ingredients, "why": missing.why}
+    return replace(result, record=result.record.model_copy(update=said))
+
+
+def _beyond(read: Mapping[str, str], ingredients: Mapping[str, str]) -> dict[str, str]:
+    """The files that a capture opened and that are not among the ingredients already."""
+    known = {each.rpartition(" ")[2] for each in ingredients.values()}
+    return {file: state for file, state in read.items() if state not in known}
+
+
+# The ways out of failures by their kind, as clauses.
+_WAYS_OUT: Final = {
+    "capture": "`nar search NAME --verbose` shows where it was raised; mend it and run again",
+    "died": "run it alone, `nar search NAME`; code in C has ended its process",
+    "timeout": "raise extract.limit_s in ray_config.yaml, and pass --retry-failed",
+    "memory": "raise extract.memory_limit_bytes in ray_config.yaml, and pass --retry-failed",
+}
+
+
+def write_failures(path: Path, failures: Sequence[Failure]) -> None:
+    """Write a line of JSON for each model that is missing: its reason, its place, the way out."""
+    lines = (
+        {
+            **failure.model_dump(),
+            "file": kind_of_spec(failure.name),
+            "place": place.group() if (place := _PLACE.search(failure.reason)) else "",
+            "way_out": _WAYS_OUT[failure.kind].replace("NAME", failure.name),
+        }
+        for failure in failures
+    )
+    text = "".join(f"{json.dumps(line)}\n" for line in lines)
+    write_whole(path, lambda part: part.write_text(text, encoding="utf-8"))
 
 
 def _failure(name: str, error: Exception) -> Failure:
+    source = source_name(name)
     if isinstance(error, CaptureError):
-        return Failure(name=name, operator=error.operator, reason=error.reason)
+        return Failure(name=name, operator=error.operator, reason=error.reason, source=source)
     text = str(error) if isinstance(error, NarError) else f"{type(error).__name__}: {error}"
     kind = error.kind if isinstance(error, WorkerLostError) else "capture"
-    return Failure(name=name, operator="-", reason=text.strip().partition("\n")[0], kind=kind)
+    reason = text.strip().partition("\n")[0]
+    return Failure(name=name, operator="-", reason=reason, kind=kind, source=source)

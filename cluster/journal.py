@@ -8,10 +8,11 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from pydantic import Field
 
-from cluster.ledger import Ledger, Record, file_digest
+from cluster.ledger import Ledger, Record, digest, file_digest
 from nar.corpus import read_shard, write_shard
 from nar.corpus.manifest import Failure, ShardEntry
 from nar.corpus.shards import FAST
@@ -33,6 +34,10 @@ class ItemRecord(Record):
         unknown_operators: Occurrences of each operator outside the vocabulary.
         failure: Why the model has no row; None if it has a row.
         assumed: What was assumed of a user's own model; None where nothing was.
+        ingredients: What the identity is the digest of; empty in journals of older versions.
+        read: Files of the user's own that the capture opened, each with its state.
+        unchecked: What may decide the graph, and whose changes nobody notices.
+        why: Why it was captured.
     """
 
     name: str
@@ -42,6 +47,16 @@ class ItemRecord(Record):
     unknown_operators: dict[str, int] = Field(default_factory=dict)
     failure: Failure | None = None
     assumed: Assumed | None = None
+    ingredients: dict[str, str] = Field(default_factory=dict)
+    read: dict[str, str] = Field(default_factory=dict)
+    unchecked: tuple[str, ...] = ()
+    why: str = ""
+
+    @property
+    def content(self) -> str:
+        """Digest of everything that decides the row, files that only the capture knew of, too."""
+        read = [part for each in sorted(self.read.items()) for part in each]
+        return digest(self.identity, *read) if read else self.identity
 
 
 class RunRecord(Record):
@@ -99,7 +114,7 @@ class Settled:
 class _Open:
     """A batch that is not written yet."""
 
-    since: float = field(default_factory=time.monotonic)
+    since: float = field(default_factory=lambda: time.monotonic())
     results: list[Result] = field(default_factory=list)
 
 
@@ -115,6 +130,7 @@ class Journal:
         self._ledger = Ledger(directory, BatchRecord)
         self._runs: dict[str, RunRecord] = {}
         self._settled: dict[tuple[str, str], Settled] = {}
+        self._latest: dict[str, Settled] = {}
         for part in self._ledger.parts():
             record = self._ledger.find(part)
             if record is not None and self._is_whole(record.entry):
@@ -124,6 +140,10 @@ class Journal:
     def find(self, name: str, identity: str) -> Settled | None:
         """The result of a model, if nothing that decides it has changed since."""
         return self._settled.get((name, identity))
+
+    def latest(self, name: str) -> Settled | None:
+        """The last result of a model, whatever decided it."""
+        return self._latest.get(name)
 
     def run_of(self, batch: str) -> RunRecord:
         """The run that made a batch."""
@@ -159,11 +179,14 @@ class Journal:
         """Note the models of a batch; if two batches have a model, the later batch counts."""
         self._runs[part] = record.run
         for item in record.items:
-            self._settled[item.name, item.identity] = Settled(item, part)
+            self._latest[item.name] = Settled(item, part)
+            self._settled[item.name, item.identity] = self._latest[item.name]
 
 
 class BatchWriter:
     """Collects results of one run and writes them to the journal, batch by batch.
+
+    Whoever collects calls `write_old` while it waits: no batch then waits for another result.
 
     Args:
         journal: The journal.
@@ -183,10 +206,22 @@ class BatchWriter:
     def add(self, result: Result) -> None:
         """Add one result; a batch has results of one identity, and so of one source."""
         self._open.setdefault(result.record.identity, _Open()).results.append(result)
-        now = time.monotonic()
         for identity, batch in list(self._open.items()):
-            if len(batch.results) >= self._size or now - batch.since >= self._patience_s:
+            if len(batch.results) >= self._size:
                 self._write(identity)
+        self.write_old()
+
+    def write_old(self) -> float:
+        """Write batches that have waited for long enough.
+
+        Returns:
+            After how many seconds to call again.
+        """
+        for identity, batch in list(self._open.items()):
+            if time.monotonic() - batch.since >= self._patience_s:
+                self._write(identity)
+        ages = [time.monotonic() - batch.since for batch in self._open.values()]
+        return max(self._patience_s - max(ages, default=0.0), 0.0)
 
     def close(self) -> None:
         """Write the results that are left."""
@@ -201,7 +236,14 @@ class BatchWriter:
         self._written = now
 
 
-def captured(capture: ZooCapture, identity: str, seconds: float) -> Result:
+def captured(
+    capture: ZooCapture,
+    identity: str,
+    seconds: float,
+    *,
+    read: Mapping[str, str] = MappingProxyType({}),
+    unchecked: Sequence[str] = (),
+) -> Result:
     """The result of a model that has a row."""
     steps = capture.seconds
     record = ItemRecord(
@@ -211,6 +253,8 @@ def captured(capture: ZooCapture, identity: str, seconds: float) -> Result:
         steps={"build": steps.build, "forward": steps.forward, "graph": steps.graph},
         unknown_operators=dict(sorted(capture.unknown_operators.items())),
         assumed=capture.assumed,
+        read=dict(read),
+        unchecked=tuple(unchecked),
     )
     return Result(record, capture.architecture)
 

@@ -154,7 +154,7 @@ def _with_rows(shard: ShardPlan, settled: dict[str, Settled]) -> list[Settled]:
 
 
 def _identity(settled: Sequence[Settled]) -> str:
-    rows = (part for each in settled for part in (each.record.name, each.record.identity))
+    rows = (part for each in settled for part in (each.record.name, each.record.content))
     return digest(files_identity(), labels_identity(), *rows)
 
 

@@ -60,6 +60,23 @@ def test_a_line_tells_of_the_groups_that_changed_since_the_last(monkeypatch):
     assert "(file 1/1, " in second
 
 
+def test_a_log_is_not_silent_while_one_item_takes_long(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("nar.base.console.time.monotonic", lambda: now[0])
+    text = io.StringIO()
+    with progress("capturing", 4, Console(file=text)) as advance:
+        now[0] = 1
+        for seconds in (2.0, 4.0, 90.0):
+            advance(1, seconds=seconds)
+        assert advance.wait({"slow.py:net": 1.0}) == 29
+        now[0] = 31
+        assert advance.wait({"slow.py:net": 31.0, "b.onnx": 2.0}) == 30
+        assert advance.wait({"slow.py:net": 31.0}) == 30
+    waited = "waiting for slow.py:net (31 s), b.onnx (2 s)"
+    # Four seconds are the median of what is done, and two workers share the one that is left.
+    assert text.getvalue() == f"capturing: 3/4, 2 s left; {waited}\n"
+
+
 @pytest.mark.parametrize(
     ("error", "code", "said"),
     [

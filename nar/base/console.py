@@ -6,6 +6,7 @@ import os
 import sys
 import time
 import traceback
+from bisect import insort
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,8 +25,13 @@ from nar.base.release import version
 
 # Chosen: time between two lines of progress, so that the log of an hour has a few hundred.
 LOG_EVERY_S = 10.0
+# Chosen: the longest that a log says nothing while a job waits for an item.
+SILENT_S = 30.0
+# Chosen: items in a line of progress that are waited for, each named.
+_WAITED_FOR = 3
 # Chosen: the width of output that is not a terminal, because other programs want a row on one line.
-_UNBOUNDED = 200
+# A row has a name and a reason with a path in it, of 4,096 letters each at most.
+_UNBOUNDED = 10_000
 
 # Names, paths and reasons come from outside: a `[tag]` or `:word:` in them stays as it is.
 stdout = Console(markup=False, emoji=False, highlight=False)
@@ -62,13 +68,26 @@ Verbose = Annotated[bool, typer.Option("--verbose", help="Print the traceback of
 class Advance(Protocol):
     """Counts what a job has done."""
 
-    def __call__(self, number: int, /, *, group: str = "", failed: int = 0) -> None:
+    def __call__(
+        self, number: int, /, *, group: str = "", failed: int = 0, seconds: float | None = None
+    ) -> None:
         """Count items.
 
         Args:
             number: How many are done, failed ones included.
             group: Which group they belong to, where a job has groups.
             failed: How many items have failed.
+            seconds: What an item took of one worker, where that is known.
+        """
+
+    def wait(self, running: Mapping[str, float]) -> float:
+        """Say what is waited for, if nothing was said for long.
+
+        Args:
+            running: The items that workers are at, each with its seconds so far.
+
+        Returns:
+            After how many seconds to call again.
         """
 
 
@@ -82,7 +101,8 @@ def progress(
 ) -> Iterator[Advance]:
     """Show how far a job is and how long it still takes; the body reports the items it has done.
 
-    A terminal gets a bar, and one a group; a log file gets a line every ten seconds.
+    A terminal gets a bar, and one a group; a log file gets a line every ten seconds, and at least
+    every thirty where the body calls `Advance.wait`.
 
     Args:
         title: What the job does.
@@ -92,7 +112,7 @@ def progress(
     """
     counts = _Counts(title, total, groups)
     if not console.is_terminal:
-        yield _log_lines(counts, console)
+        yield _LogLines(counts, console)
         return
     # Most commands show no bar.
     from rich.progress import (
@@ -111,13 +131,12 @@ def progress(
         everything = bars.add_task(title, total=total, pace="")
         tasks = {name: bars.add_task(f"  {name}", total=groups[name], pace="") for name in groups}
 
-        def advance(number: int, /, *, group: str = "", failed: int = 0) -> None:
-            state = counts.add(number, group, failed)
+        def show(number: int, group: str, state: "_Group | None") -> None:
             bars.advance(everything, number)
             if state:
                 bars.update(tasks[group], completed=state.done, pace=str(state))
 
-        yield advance
+        yield _Bars(counts, show)
 
 
 @dataclass(slots=True)
@@ -145,18 +164,24 @@ class _Counts:
     title: str
     total: int
     groups: Mapping[str, int]
-    began: float = field(default_factory=time.monotonic)
+    began: float = field(default_factory=lambda: time.monotonic())
     ended: float = field(init=False)
     done: int = 0
     states: dict[str, _Group] = field(default_factory=dict)
     changed: set[str] = field(default_factory=set)
+    seconds: list[float] = field(default_factory=list)
+    running: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.ended = self.began
 
-    def add(self, number: int, group: str, failed: int) -> _Group | None:
+    def add(
+        self, number: int, group: str, failed: int, seconds: float | None = None
+    ) -> _Group | None:
         """Count items; gives the state of their group. A group begins where the job is then."""
         now = time.monotonic()
+        if seconds is not None:
+            insort(self.seconds, seconds)
         state = None
         if group:
             state = self.states.setdefault(group, _Group(self.groups[group], self.ended, now))
@@ -167,12 +192,25 @@ class _Counts:
 
     def line(self) -> str:
         """How far everything is, with the groups that have changed since the last line."""
-        left_s = seconds_left(self.ended - self.began, self.done, self.total)
+        left_s = self.left_s()
         each = "; ".join(f"{name} {self.states[name]}" for name in sorted(self.changed))
         self.changed.clear()
         return f"{self.title}: {self.done}/{self.total}, {left_s:.0f} s left" + (
             f" ({each})" if each else ""
         )
+
+    def left_s(self) -> float:
+        """How long the rest takes, by the median of what is done: a slow start is no part of it."""
+        if not self.seconds:
+            return seconds_left(self.ended - self.began, self.done, self.total)
+        median = self.seconds[len(self.seconds) // 2]
+        return median * max(0, self.total - self.done) / max(len(self.running), 1)
+
+    def waiting(self) -> str:
+        """The line with the items that take longest."""
+        longest = sorted(self.running.items(), key=lambda each: -each[1])[:_WAITED_FOR]
+        names = ", ".join(f"{name} ({taken_s:.0f} s)" for name, taken_s in longest)
+        return f"{self.line()}; waiting for {names}" if names else self.line()
 
 
 def seconds_left(taken_s: float, done: int, total: int) -> float:
@@ -185,17 +223,46 @@ def seconds_left(taken_s: float, done: int, total: int) -> float:
     return taken_s * max(0, total - done) / max(done, 1)
 
 
-def _log_lines(counts: _Counts, console: Console) -> Advance:
-    shown = counts.began
+class _LogLines:
+    """Shows progress in a log."""
 
-    def advance(number: int, /, *, group: str = "", failed: int = 0) -> None:
-        nonlocal shown
-        counts.add(number, group, failed)
-        if counts.done == counts.total or counts.ended - shown >= LOG_EVERY_S:
-            shown = counts.ended
-            console.print(counts.line(), soft_wrap=True)
+    def __init__(self, counts: _Counts, console: Console) -> None:
+        self._counts, self._console = counts, console
+        self._shown = counts.began
 
-    return advance
+    def __call__(
+        self, number: int, /, *, group: str = "", failed: int = 0, seconds: float | None = None
+    ) -> None:
+        counts = self._counts
+        counts.add(number, group, failed, seconds)
+        if counts.done == counts.total or counts.ended - self._shown >= LOG_EVERY_S:
+            self._show(counts.line())
+
+    def wait(self, running: Mapping[str, float]) -> float:
+        self._counts.running = running
+        if time.monotonic() - self._shown >= SILENT_S:
+            self._show(self._counts.waiting())
+        return max(self._shown + SILENT_S - time.monotonic(), 0.0)
+
+    def _show(self, line: str) -> None:
+        self._shown = time.monotonic()
+        self._console.print(line, soft_wrap=True)
+
+
+class _Bars:
+    """Shows progress on a terminal, which always says how far it is."""
+
+    def __init__(self, counts: _Counts, show: Callable[[int, str, "_Group | None"], None]) -> None:
+        self._counts, self._show = counts, show
+
+    def __call__(
+        self, number: int, /, *, group: str = "", failed: int = 0, seconds: float | None = None
+    ) -> None:
+        self._show(number, group, self._counts.add(number, group, failed, seconds))
+
+    def wait(self, running: Mapping[str, float]) -> float:
+        self._counts.running = running
+        return SILENT_S
 
 
 def reporting_errors(command: Callable[P, None]) -> Callable[P, None]:

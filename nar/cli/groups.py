@@ -14,6 +14,9 @@ corpora = typer.Typer(help="Look at a corpus of captured architectures.", no_arg
 atlases = typer.Typer(
     help="Make an atlas, which answers searches without a build step.", no_args_is_help=True
 )
+OtherEncoder = Annotated[
+    bool, typer.Option("--other-encoder", help="It may replace the vectors of another encoder.")
+]
 Several = Annotated[list[str] | None, typer.Option(help="Show only this; may be given again.")]
 
 
@@ -163,13 +166,18 @@ indexes = typer.Typer(
 @indexes.command("build")
 @reporting_errors
 def build(
-    work: Work = DEFAULT_WORK, uri: Uri = None, config: ConfigFile = None, as_json: AsJson = False
+    work: Work = DEFAULT_WORK,
+    uri: Uri = None,
+    config: ConfigFile = None,
+    other_encoder: OtherEncoder = False,
+    as_json: AsJson = False,
 ) -> None:
     """Embed a corpus and index it in this process; `cluster.embed` does it on a cluster."""
     from nar.choices import IndexChoice
     from nar.cli import index_commands
 
-    index_commands.build(IndexChoice(work, uri, config), as_json=as_json)
+    choice = IndexChoice(work, uri, config)
+    index_commands.build(choice, other_encoder=other_encoder, as_json=as_json)
 
 
 @indexes.command("add")
@@ -227,10 +235,7 @@ def restore(
     work: Work = DEFAULT_WORK,
     uri: Uri = None,
     config: ConfigFile = None,
-    other_encoder: Annotated[
-        bool,
-        typer.Option("--other-encoder", help="It may replace the vectors of another encoder."),
-    ] = False,
+    other_encoder: OtherEncoder = False,
     as_json: AsJson = False,
 ) -> None:
     """Build an index from a snapshot, verify every row, then switch to it."""

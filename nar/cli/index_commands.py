@@ -13,31 +13,48 @@ from nar.answers.novelty import keep_novelty
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.console import progress, show
 from nar.choices import IndexChoice
-from nar.corpus import shipped_corpus
+from nar.corpus import Corpus, shipped_corpus
 from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.embed import Embedder
 from nar.encoding.stored import StoredEmbedder
 from nar.index.architecture_index import ArchitectureIndex
+from nar.index.carrying import check_replaceable
+from nar.index.digests import RowDigests
 from nar.index.milvus import Milvus
 from nar.index.publishing import Orphan, drop_orphans, go_back, orphans
-from nar.index.rows import index_row
+from nar.index.rows import index_entry, index_row
 from nar.index.snapshot import Snapshot, restore_snapshot, take_snapshot
 from nar.views import display, reports
 
 
-def build(choice: IndexChoice, *, as_json: bool) -> None:
-    """Embed the corpus of a workspace and publish it as the index."""
+def build(choice: IndexChoice, *, other_encoder: bool, as_json: bool) -> None:
+    """Embed the corpus of a workspace and publish it as the index, rows of others with it.
+
+    Raises:
+        IndexMismatchError: The index is of another encoder, and ``other_encoder`` is not set.
+    """
     config, workspace = choice.config().index, choice.workspace
     embedder = Embedder(load_checkpoint(workspace.checkpoint))
-    with (
-        ArchitectureIndex(config) as index,
-        index.build(embedder.fingerprint, embedder.dim) as bulk,
-    ):
-        pairs = embedded(workspace.corpus, embedder)
-        bulk.load(index_row(item, vector) for item, vector in pairs)
-        rows = bulk.publish(keep_before=True)
+    own = RowDigests(
+        {entry.id: entry.description()}
+        for entry in map(index_entry, Corpus(workspace.corpus).cards())
+    )
+    with ArchitectureIndex(config) as index:
+        before = check_replaceable(
+            index.published, embedder.fingerprint, lambda: own, other_encoder=other_encoder
+        )
+        with index.build(embedder.fingerprint, embedder.dim) as bulk:
+            pairs = embedded(workspace.corpus, embedder)
+            bulk.load(index_row(item, vector) for item, vector in pairs)
+            carried = bulk.carry_over(before, own, removes=False).strangers
+            rows = bulk.publish(keep_before=True)
         keep_novelty(index, workspace.novelty, encoder=embedder.fingerprint)
-    result = {"rows": rows, "uri": config.uri, "encoder": embedder.fingerprint}
+    result = {
+        "rows": rows,
+        "carried over": carried,
+        "uri": config.uri,
+        "encoder": embedder.fingerprint,
+    }
     show(result, lambda: display.properties("Index", result), as_json=as_json)
 
 

@@ -56,12 +56,15 @@ class Failure(_Record):
         operator: The last operator that ran; ``-`` where none is known.
         reason: In words.
         kind: ``capture``: it raised; else how its process was lost, or the limit that it passed.
+        source: Name of its source; empty in manifests of older versions, where its name begins
+            with it.
     """
 
     name: str
     operator: str
     reason: str
     kind: Literal["capture", "died", "timeout", "memory"] = "capture"
+    source: str = ""
 
 
 class Skipped(_Record):
@@ -207,13 +210,13 @@ def count_corpus(
 
     Args:
         rows: Architectures or their cards; an iterator is read once.
-        failures: Each belongs to the source that its name begins with.
+        failures: Models that are missing.
         seconds: Time of the workers by source.
     """
     cells: defaultdict[tuple[str, str], _Tally] = defaultdict(_Tally)
     for row in rows:
         cells[row.labels.source, row.labels.tier].add(row)
-    failed = Counter(failure.name.partition(":")[0] for failure in failures)
+    failed = Counter(each.source or each.name.partition(":")[0] for each in failures)
     spent = seconds or {}
     names = sorted({source for source, _ in cells} | set(failed))
     return CorpusCounts(

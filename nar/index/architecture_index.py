@@ -115,7 +115,12 @@ class ArchitectureIndex:
     @property
     def is_published(self) -> bool:
         """Whether the alias names a collection."""
-        return find_collection(self._milvus, self._config.alias) is not None
+        return self.published is not None
+
+    @property
+    def published(self) -> Collection | None:
+        """The collection that the alias names, of whatever encoder and version; None if none."""
+        return find_collection(self._milvus, self._config.alias)
 
     @property
     def encoder(self) -> str:
@@ -272,9 +277,9 @@ class ArchitectureIndex:
             keep=job is not None,
         )
 
-    def _adopt(self, built: Collection, keep_before: bool) -> None:
+    def _adopt(self, built: Collection, keep_before: bool, catch_up: Callable[[], None]) -> None:
         """Make a verified collection the live one; keep or drop the one before."""
-        switch(self._milvus, self._config.alias, built, keep_before=keep_before)
+        switch(self._milvus, self._config.alias, built, catch_up, keep_before=keep_before)
         self._live = built
 
     def _read(self, ask: Callable[[Collection], Answer]) -> Answer:

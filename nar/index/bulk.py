@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.base.errors import IndexUnavailableError
+from nar.index.carrying import Carried, CarriedRows
 from nar.index.checks import check_rows
 from nar.index.collection import Collection, find_collection
 from nar.index.dialect import StoredRow
 from nar.index.digests import RowDigests, packed_rows
 from nar.index.finishing import awaits_index, build_index, load_rows
 from nar.index.milvus import Milvus
-from nar.index.publishing import CORPUS, mark, show_life
+from nar.index.publishing import CORPUS, mark, show_change, show_life
 from nar.index.rows import IndexRow
 from nar.index.settings import IndexConfig
 
@@ -44,7 +45,8 @@ class IndexBuild:
         staging: The collection to fill; no reader looks there.
         lock: Held while rows are written: Milvus Lite takes one writer at a time.
         adopt: Makes the verified collection the live one; its second argument says whether to
-            keep the old collection.
+            keep the old collection, its third is called when readers get the new one and the old
+            one is still there.
         config: The kind of index that is published, and how many rows `load` writes at a time.
         keep: Whether to keep an unpublished collection for another attempt.
 
@@ -57,7 +59,7 @@ class IndexBuild:
         self,
         staging: Collection,
         lock: AbstractContextManager[bool],
-        adopt: Callable[[Collection, bool], None],
+        adopt: Callable[[Collection, bool, Callable[[], None]], None],
         config: IndexConfig,
         *,
         keep: bool,
@@ -67,12 +69,13 @@ class IndexBuild:
         self._lock = lock
         self._adopt = adopt
         self._keep = keep
+        self._carried: CarriedRows | None = None
         self._published = False
         self._show_life_at = 0.0
         load_rows(staging)  # a restarted server accepts no marks before the collection is loaded
         self._show_life()
         self.rows = RowDigests(staging.digest_pages())
-        # A collection that has rows may be the live one: the same job, run again with another kind.
+        # One with rows stays loaded: what an earlier attempt has written is read.
         if not len(self.rows) and awaits_index(staging, config.kind):
             staging.release()
 
@@ -126,6 +129,37 @@ class IndexBuild:
         self._show_life()
         self.rows.add_packed(digests)
 
+    def carry_over(self, before: Collection | None, own: RowDigests, *, removes: bool) -> Carried:
+        """Take over the rows of others, which this build was not made for, as they are.
+
+        Rows that are written into the published collection until the switch come along, too.
+
+        Args:
+            before: The published collection, of the same encoder; None where there is none.
+            own: The rows that the build is made for; an own row that could not be made is taken
+                over as it was.
+            removes: Whether rows of others are left behind.
+
+        Returns:
+            How many rows of others the build has now, and how many it leaves behind.
+        """
+        self._carried = CarriedRows(self, before, own, removes=removes)
+        return self._carried.bring()
+
+    def descriptions(self) -> RowDigests:
+        """The description of each row that an earlier attempt has written."""
+        if not len(self.rows):
+            return RowDigests()
+        pages = self.staging.entry_pages()
+        return RowDigests({entry.id: entry.description() for entry in page} for page in pages)
+
+    def drop_rows(self, ids: Sequence[str]) -> None:
+        """Take rows out again that an earlier attempt has written."""
+        if ids:
+            with self._lock:
+                self.staging.delete(ids)
+            self.rows = self.rows.without(ids)
+
     def _show_life(self) -> None:
         """Note that the build is alive, or others would take it for a build that was killed."""
         if time.monotonic() >= self._show_life_at:
@@ -155,9 +189,22 @@ class IndexBuild:
             verify(self.staging, self.rows, advance)
             if corpus:
                 mark(self.staging, {CORPUS: corpus})
-            self._adopt(self.staging, keep_before)
+            self._adopt(self.staging, keep_before, self._catch_up)
         self._published = True
         return len(self.rows)
+
+    def _catch_up(self) -> None:
+        """Take over what others wrote into the collection before while this one was built."""
+        if self._carried is None:
+            return
+        before = self._carried.changes
+        self._carried.bring()
+        if self._carried.changes == before:
+            return
+        mark(self.staging, {CORPUS: ""})
+        self.staging.flush()
+        if not self.staging.milvus.lite:
+            show_change(self.staging)
 
 
 def staged(config: IndexConfig, name: str) -> Collection:

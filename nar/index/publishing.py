@@ -10,8 +10,9 @@ collection only its age tells: a build notes that it is alive while it writes.
 import logging
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import count
 from secrets import token_hex
 from typing import Final
 
@@ -96,7 +97,7 @@ def staging_collection(
         IndexMismatchError: The job was begun for other vectors.
     """
     _check_names(encoder, job)
-    name = f"arch_{encoder[:16]}_v{SCHEMA_VERSION}_{job or token_hex(6)}"
+    name = _unpublished(milvus, f"arch_{encoder[:16]}_v{SCHEMA_VERSION}_{job or token_hex(6)}")
     staging = find_collection(milvus, name)
     if staging and not is_made(staging):
         staging.drop()
@@ -108,6 +109,15 @@ def staging_collection(
         )
     _check_same(staging, encoder, dim)
     return staging
+
+
+def _unpublished(milvus: Milvus, name: str) -> str:
+    """The name for a build: a collection that readers get, or that is kept, is not built upon."""
+    with milvus.reaching("list the collections"):
+        names = set(milvus.client.list_collections(timeout=milvus.timeout_s))
+    published = _named_by_aliases(milvus) if name in names else set()
+    numbered = (name if number == 1 else f"{name}_{number}" for number in count(1))
+    return next(each for each in numbered if each not in published)
 
 
 def _check_names(encoder: str, job: str | None) -> None:
@@ -142,8 +152,17 @@ def is_made(collection: Collection) -> bool:
         return bool(milvus.client.list_indexes(collection.name, timeout=milvus.timeout_s))
 
 
-def switch(milvus: Milvus, alias: str, built: Collection, *, keep_before: bool) -> None:
+def switch(
+    milvus: Milvus,
+    alias: str,
+    built: Collection,
+    catch_up: Callable[[], None],
+    *,
+    keep_before: bool,
+) -> None:
     """Let readers get a verified collection; drop the old collection, or keep it.
+
+    What others wrote into the old collection meanwhile is taken over by ``catch_up``.
 
     A second alias leads to the collection that is kept. Only one collection is kept: the collection
     to which that alias led before is dropped. A publisher that is killed on the way leaves a marked
@@ -160,6 +179,7 @@ def switch(milvus: Milvus, alias: str, built: Collection, *, keep_before: bool) 
     if gone and gone.name != built.name:
         mark(gone, {SUPERSEDED: built.name})
     point_alias(milvus, alias, built.name)
+    catch_up()
     if before and keep_before:
         before.release()
     if gone and gone.name != built.name:

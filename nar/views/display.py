@@ -27,6 +27,10 @@ ENDLESS: Final = 10_000
 _SHOWN_OPERATORS = 14
 # Chosen: rows of the table of failures, which begins with the most frequent reasons.
 _SHOWN_REASONS = 25
+# Chosen: rows of the same table before these, each with a model of a user's own.
+_SHOWN_OWN = 200
+# `nar.own.files.SOURCE`, which takes torch to import.
+_OWN: Final = "file"
 # Chosen: rows of the table of blocks, and families in a line.
 _SHOWN_BLOCKS = 10
 
@@ -179,19 +183,25 @@ def _shortcomings(corpus: Manifest) -> Iterable[RenderableType]:
 
 
 def _failures(failures: Sequence[Failure]) -> Table:
-    """Each reason with its number of models; thousands may fail for a few reasons."""
-    by_reason: dict[str, list[Failure]] = {}
+    """Each reason with its number of models; thousands may fail for a few reasons.
+
+    A model of a user's own has a row of its own, for its owner wants to know of it.
+    """
+    by_reason: dict[tuple[str, str], list[Failure]] = {}
     for failure in failures:
-        by_reason.setdefault(failure.reason, []).append(failure)
-    groups = sorted(by_reason.values(), key=lambda group: (-len(group), group[0].name))
-    more = len(groups) - _SHOWN_REASONS
-    note = f", {more} more reasons in the manifest" if more > 0 else ""
+        own = failure.name if failure.source == _OWN else ""
+        by_reason.setdefault((own, failure.reason), []).append(failure)
+    ordered = sorted(by_reason.items(), key=lambda each: (not each[0][0], -len(each[1]), each[0]))
+    groups = [group for _, group in ordered]
+    shown = _SHOWN_REASONS + min(sum(bool(own) for own, _ in by_reason), _SHOWN_OWN)
+    more = len(groups) - shown
+    note = f", {more} more rows in the manifest" if more > 0 else ""
     title = f"Not captured: {len(failures):,}{note}"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
     table.add_column("models", justify="right")
     for column in ("for example", "operator", "reason"):
         table.add_column(column, overflow="fold")
-    for group in groups[:_SHOWN_REASONS]:
+    for group in groups[:shown]:
         first = group[0]
         table.add_row(f"{len(group):,}", first.name, first.operator, first.reason)
     return table

@@ -15,8 +15,9 @@ from typer.testing import CliRunner
 from cluster.config import EmbedConfig
 from cluster.embed import app, view
 from cluster.embedding import EmbedReport, embed
+from nar.answers.atlas import shipped_atlas
 from nar.answers.novelty import calibrate, read_novelty
-from nar.base.errors import CheckpointError, CorpusError
+from nar.base.errors import CheckpointError, CorpusError, IndexMismatchError
 from nar.base.workspace import Workspace
 from nar.cli.app import app as nar_app
 from nar.corpus import read_corpus, read_shard, write_shard
@@ -25,8 +26,10 @@ from nar.encoding.checkpoint import save_checkpoint
 from nar.encoding.embed import Embedder
 from nar.encoding.paper.encoder import PaperEncoder, paper_encoder
 from nar.encoding.paper.recipe import PaperConfig
+from nar.encoding.stored import read_files
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.bulk import IndexBuild
+from nar.index.rows import architecture_id
 from nar.index.settings import IndexConfig
 from nar.motifs.config import MotifConfig
 from nar.own import capture_architecture
@@ -216,10 +219,44 @@ def test_a_collection_is_built_anew_where_much_changes_and_can_be_gone_back_from
 
 def test_another_encoder_replaces_the_collection(embedded, embedded_once):
     save_checkpoint(embedded.checkpoint, untrained(1))
-    second = run(embedded)
+    index = IndexConfig(uri=str(embedded.index))
+    with ArchitectureIndex(index) as opened:
+        opened.upsert([replace(opened.live.sample(1)[0], **of_a_team("vision/unet"))])
+    with pytest.raises(IndexMismatchError, match=r"1 rows would go .*1 of team.*--other-encoder"):
+        run(embedded)
+    second = embed(embedded, index, ONE_WORKER, other_encoder=True)
     assert second.encoder != embedded_once[1]["encoder"]
     with ArchitectureIndex(IndexConfig(uri=str(embedded.index))) as index:
         assert (index.encoder, index.count()) == (second.encoder, 10)
+
+
+def test_without_an_encoder_the_shipped_one_is_used_and_said(ray_cluster, darts_workspace, capsys):
+    assert run(darts_workspace).encoder == shipped_encoder()
+    assert "has no encoder of its own" in capsys.readouterr().err
+
+
+def shipped_encoder() -> str:
+    return read_files(shipped_atlas().encoder).fingerprint
+
+
+def test_a_new_collection_takes_over_rows_of_others_and_says_so(workspace):
+    many(workspace, range(10))
+    run(workspace)
+    before = digests(workspace)
+    many(workspace, range(20, 24))
+    second = run(workspace)
+    assert (second.way, second.embedded, second.strangers, second.rows) == ("new", 4, 10, 14)
+    assert "10 rows of others were carried over" in view(second)
+    assert before.items() < digests(workspace).items()
+    again = run(workspace)
+    assert (again.embedded, again.strangers, again.rows) == (0, 10, 14)
+    many(workspace, range(30, 34))
+    third = run_and_remove(workspace)
+    assert (third.embedded, third.removed, third.rows) == (4, 14, 4)
+
+
+def of_a_team(name: str) -> dict[str, str]:
+    return {"name": name, "id": architecture_id(name), "source": "team"}
 
 
 def test_a_row_that_fails_is_named_and_the_others_are_published(workspace):
@@ -248,10 +285,10 @@ def spoil_a_row(corpus: Path) -> str:
 
 
 def test_without_a_corpus_or_checkpoint_the_next_step_is_named(ray_cluster, workspace, tmp_path):
-    with pytest.raises(CheckpointError, match=r"cluster\.pretrain"):
-        run(Workspace(tmp_path / "nothing"))
-    (workspace.corpus / "manifest.json").unlink()
     with pytest.raises(CorpusError, match=r"cluster\.extract"):
+        run(Workspace(tmp_path / "nothing"))
+    (workspace.checkpoint / "config.json").unlink()
+    with pytest.raises(CheckpointError, match=r"cluster\.pretrain"):
         run(workspace)
 
 

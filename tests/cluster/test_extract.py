@@ -19,8 +19,8 @@ from waiting import wait_for
 
 from cluster import provenance, shards
 from cluster.config import ExtractConfig
-from cluster.extract import app, chosen, thinned
-from cluster.extraction import ExtractJob, ExtractReport, extract
+from cluster.extract import NOTHING, TOO_MANY, app, chosen, thinned
+from cluster.extraction import FAILURES, ExtractJob, ExtractReport, extract
 from nar.base.asking import Asking
 from nar.base.errors import ConfigError
 from nar.base.workspace import Workspace
@@ -115,6 +115,83 @@ def test_changed_tables_of_labels_need_no_capture(
     report = extract(ExtractJob(darts_names, {}), darts_workspace, one_worker)
     assert (report.captured, report.published.written) == (0, 3)
     assert digests(darts_workspace.corpus) == whole
+
+
+READING = """
+import json
+from pathlib import Path
+import torch
+def factory():
+    sizes = json.loads((Path(__file__).parent / "sizes.json").read_text())
+    return torch.nn.Linear(8, sizes["width"]), torch.zeros(1, 8)
+"""
+
+
+def test_a_model_is_captured_anew_when_a_file_changes_that_it_reads(one_worker, tmp_path):
+    (tmp_path / "net.py").write_text(READING)
+    (tmp_path / "sizes.json").write_text('{"width": 4}')
+    spec, work = f"{tmp_path}/net.py:factory", tmp_path / "work"
+
+    def captured() -> tuple[int, str]:
+        report = extract(ExtractJob([spec], {}), Workspace(work), one_worker)
+        [row] = read_corpus(report.directory)
+        return report.captured, row.exact
+
+    def why() -> dict[str, object]:
+        options = ["--why", spec, "--work", str(work), "--json"]
+        return json.loads(CliRunner().invoke(app, options, catch_exceptions=False).stdout)
+
+    first = captured()
+    assert (first[0], captured()) == (1, (0, first[1]))
+    assert why()["now"] == "is kept: nothing has changed"
+    assert why()["read besides"] == [f"{tmp_path}/sizes.json"]
+    (tmp_path / "sizes.json").write_text('{"width": 6}')
+    assert why()["now"] == f"would be captured anew: {tmp_path}/sizes.json changed"
+    again = captured()
+    assert again[0] == 1
+    assert again[1] != first[1]
+    assert why()["captured last because"] == f"{tmp_path}/sizes.json changed"
+
+
+def test_broken_files_are_named_and_counted_as_files(one_worker, tmp_path):
+    long = tmp_path / ("x" * 60)
+    long.mkdir()
+    broken = [str(long / f"model_with_a_long_name_{letter}.onnx") for letter in "abc"]
+    for path in broken:
+        Path(path).write_bytes(b"nothing")
+    work = str(tmp_path / "work")
+    answer = CliRunner().invoke(app, [*broken, "--work", work, "--workers", "1"])
+    assert answer.exit_code == NOTHING
+    lines = answer.stdout.splitlines()
+    assert [sum(path in line for line in lines) for path in broken] == [1, 1, 1]
+    manifest = json.loads((tmp_path / "work/corpus/manifest.json").read_text())
+    assert manifest["sources"].keys() == {"file"}
+    said = (tmp_path / "work" / FAILURES).read_text().splitlines()
+    assert [json.loads(line)["name"] for line in said] == broken
+    assert json.loads(said[0])["file"] == "an ONNX model"
+
+
+def test_too_many_failures_have_an_exit_code(darts_names, tmp_path):
+    names = [darts_names[0], "darts:no genotype", "--work", str(tmp_path), "--workers", "1"]
+    assert CliRunner().invoke(app, [*names, "--max-failures", "1"]).exit_code == 0
+    assert CliRunner().invoke(app, [*names, "--max-failures", "0"]).exit_code == TOO_MANY
+
+
+@pytest.mark.slow
+def test_what_was_captured_is_kept_while_another_model_hangs(darts_names, tmp_path):
+    (tmp_path / "loops.py").write_text("def factory():\n    while True: pass\n")
+    names = [*darts_names[:3], f"{tmp_path}/loops.py:factory"]
+    command = [sys.executable, "-m", "cluster.extract", *names, "--work", str(tmp_path / "work")]
+    journal = tmp_path / "work/ledger/extract/journal"
+
+    def kept() -> int:
+        return sum(len(json.loads(each.read_text())["items"]) for each in journal.glob("*.json"))
+
+    root = Path(__file__).parents[2]
+    with subprocess.Popen([*command, "--workers", "1"], cwd=root, stderr=subprocess.DEVNULL) as job:
+        wait_for(lambda: kept() == 3, or_ended=job)
+        job.send_signal(signal.SIGKILL)
+    assert kept() == 3
 
 
 def test_bad_models_have_reasons_and_their_neighbours_are_kept(

@@ -95,6 +95,21 @@ def test_a_damaged_batch_was_never_written(journal, tmp_path, suffix, damage):
     assert Journal(tmp_path).find("timm:two", "id") is not None
 
 
+def test_a_batch_is_written_by_the_clock_where_no_other_result_comes(
+    journal, tmp_path, monkeypatch
+):
+    now = [100.0]
+    monkeypatch.setattr("cluster.journal.time.monotonic", lambda: now[0])
+    writer = BatchWriter(journal, 64, 10.0, RUN)
+    writer.add(chain("timm:one"))
+    now[0] += 4
+    assert writer.write_old() == 6
+    assert Journal(tmp_path).find("timm:one", "id") is None
+    now[0] += 6
+    assert writer.write_old() == 10
+    assert Journal(tmp_path).find("timm:one", "id") is not None
+
+
 @pytest.mark.parametrize(("size", "patience_s", "batches"), [(2, 60.0, 2), (9, 0.0, 4), (9, 60, 0)])
 def test_a_batch_is_written_when_it_is_full_or_old(journal, tmp_path, size, patience_s, batches):
     writer = BatchWriter(journal, size, patience_s, RUN)

@@ -6,7 +6,16 @@ from importlib import import_module, metadata
 import pytest
 
 from cluster import provenance
-from cluster.provenance import identity, labels_identity, packages, source_name, stated_for
+from cluster.provenance import (
+    changed_files,
+    identity,
+    ingredients,
+    labels_identity,
+    packages,
+    source_name,
+    state_of,
+    stated_for,
+)
 from nar.base.asking import NOTHING_STATED, Allowance, Asking
 from nar.base.release import DISTRIBUTION
 from nar.zoo import source_names, sources
@@ -126,6 +135,71 @@ def test_a_file_counts_by_its_content(tmp_path):
     file.write_text("two")
     assert identity(f"{file}:net") != first
     assert source_name(f"{file}:net") == "file"
+
+
+@pytest.fixture
+def package(tmp_path):
+    """A package whose factory imports others of it in five ways."""
+    files = {
+        "__init__.py": "",
+        "net.py": "from pkg.blocks import WIDTH\nimport pkg.deep.parts\nfrom . import near\n"
+        "import numpy\ndef factory():\n    from pkg import late\n",
+        "blocks.py": "from .far import MORE\n",
+        "near.py": "",
+        "far.py": "",
+        "late.py": "",
+        "unused.py": "",
+        "deep/parts.py": "",
+    }
+    for name, text in files.items():
+        (tmp_path / "pkg" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "pkg" / name).write_text(text)
+    return tmp_path / "pkg"
+
+
+@pytest.mark.parametrize("file", ["blocks", "near", "far", "late", "deep/parts", "__init__"])
+def test_what_a_factory_imports_counts_by_its_content(package, file):
+    before = ingredients(f"{package}/net.py:factory")
+    with (package / f"{file}.py").open("a") as text:
+        text.write("VALUE = 1")
+    after = ingredients(f"{package}/net.py:factory")
+    assert {name for name in after if before[name] != after[name]} == {f"{file}.py"}
+    assert before.keys() == after.keys()
+
+
+def test_what_a_factory_does_not_import_does_not_count(package):
+    before = identity(f"{package}/net.py:factory")
+    (package / "unused.py").write_text("VALUE = 1")
+    assert identity(f"{package}/net.py:factory") == before
+
+
+def test_of_installed_packages_the_version_counts(package, monkeypatch):
+    parts = ingredients(f"{package}/net.py:factory")
+    assert parts["numpy"] == f"numpy {metadata.version('numpy')}"
+    real = provenance.package_of
+    monkeypatch.setattr(
+        provenance, "package_of", lambda name: ("numpy", "9") if name == "numpy" else real(name)
+    )
+    assert ingredients(f"{package}/net.py:factory")["numpy"] == "numpy 9"
+
+
+@pytest.mark.parametrize(
+    ("text", "library"),
+    [('{"model_type": "bert"}', "transformers"), ('{"architecture": "resnet18"}', "timm")],
+)
+def test_a_configuration_counts_with_the_library_that_builds_it(tmp_path, text, library):
+    (tmp_path / "config.json").write_text(text)
+    for spec in (tmp_path, tmp_path / "config.json"):
+        assert ingredients(str(spec))[library] == f"{library} {metadata.version(library)}"
+
+
+def test_a_file_that_a_capture_has_read_is_stale_when_it_changes(tmp_path):
+    file = tmp_path / "sizes.json"
+    file.write_text("1")
+    read = {str(file): state_of(file), str(tmp_path / "gone"): ""}
+    assert changed_files(read, {}) == []
+    file.write_text("2")
+    assert changed_files(read, {}) == [str(file)]
 
 
 def test_what_is_stated_counts_for_files_alone(tmp_path):
