@@ -18,16 +18,21 @@ from cluster.session import ClusterFile, Workers, alone, connect
 from nar.answers.words import assumed_texts, doubts_texts
 from nar.base.asking import Asking
 from nar.base.asking_options import own_models
-from nar.base.console import DEFAULT_WORK, AsJson, Work, reporting_errors, show
+from nar.base.console import (
+    DEFAULT_WORK,
+    NOTHING_CAPTURED,
+    TOO_MANY_FAILED,
+    AsJson,
+    Work,
+    reporting_errors,
+    show,
+)
 from nar.base.errors import ConfigError
 from nar.base.workspace import Workspace
 from nar.views import display
 from nar.zoo.selections import Selection, select
 
 STEPS = ("build", "forward", "graph", "rest")
-# Exit codes beside 1, an error: nothing at all was captured; more failed than may.
-NOTHING = 3
-TOO_MANY = 4
 # Chosen: how many names of models that left the corpus a line shows.
 _SHOWN = 3
 
@@ -128,11 +133,11 @@ def view(report: ExtractReport) -> RenderableType:
 
 
 def exit_code(report: ExtractReport, max_failures: int | None) -> int:
-    """The exit code that tells how it went: 0, or one of `NOTHING` and `TOO_MANY`."""
+    """The exit code that tells how it went: 0 where all went well enough."""
     failed = len(report.manifest.failures)
     if failed and not any(entry.rows for entry in report.manifest.shards):
-        return NOTHING
-    return TOO_MANY if max_failures is not None and failed > max_failures else 0
+        return NOTHING_CAPTURED
+    return TOO_MANY_FAILED if max_failures is not None and failed > max_failures else 0
 
 
 def explained(

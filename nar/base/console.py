@@ -43,12 +43,19 @@ DISK: Final = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO}
 )
 
+# Exit codes beside 1, an error: of many models not one was captured; more failed than may.
+NOTHING_CAPTURED: Final = 3
+TOO_MANY_FAILED: Final = 4
+
 DEFAULT_WORK = Path("work")
 Work = Annotated[Path, typer.Option("--work", help="Directory of corpus, checkpoint and index.")]
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="YAML file of settings.")]
 Uri = Annotated[
     str | None,
     typer.Option(help="Path of an index (.db), or a Milvus server; by default index.db in --work."),
+]
+Server = Annotated[
+    str | None, typer.Option(metavar="HOST:PORT", help="Ask this server in place of an index here.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 

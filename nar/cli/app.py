@@ -20,6 +20,7 @@ from nar.base.console import (
     DEFAULT_WORK,
     AsJson,
     ConfigFile,
+    Server,
     Uri,
     Verbose,
     Version,
@@ -219,13 +220,19 @@ def watch(
 @filtering
 def list_names(
     pattern: Annotated[str, typer.Argument(help="With * for anything: '*resnet*'.")] = "*",
+    work: Work = DEFAULT_WORK,
+    uri: Uri = None,
+    config: ConfigFile = None,
+    server: Server = None,
     *,
     wanted: Filter,
 ) -> None:
-    """Print the names that the atlas knows, one a line, by name."""
+    """Print the names that the atlas knows, or another index, one a line, by name."""
+    from nar.choices import IndexChoice
     from nar.cli import model_commands
 
-    for name in model_commands.known_names(pattern, wanted):
+    choice = IndexChoice(work, uri, config)
+    for name in model_commands.known_names(pattern, wanted, choice, server):
         typer.echo(name)
 
 

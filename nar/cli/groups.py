@@ -7,7 +7,16 @@ import typer
 
 from nar.base.asking import Asking
 from nar.base.asking_options import own_models
-from nar.base.console import DEFAULT_WORK, AsJson, ConfigFile, Uri, Verbose, Work, reporting_errors
+from nar.base.console import (
+    DEFAULT_WORK,
+    AsJson,
+    ConfigFile,
+    Server,
+    Uri,
+    Verbose,
+    Work,
+    reporting_errors,
+)
 from nar.cli.options import Corpus
 
 corpora = typer.Typer(help="Look at a corpus of captured architectures.", no_args_is_help=True)
@@ -188,6 +197,9 @@ def add(
     work: Work = DEFAULT_WORK,
     uri: Uri = None,
     config: ConfigFile = None,
+    max_failures: Annotated[
+        int, typer.Option(min=0, help="Exit with 4 where more models failed.")
+    ] = 0,
     *,
     asking: Asking,
     as_json: AsJson = False,
@@ -197,7 +209,29 @@ def add(
     from nar.choices import IndexChoice
     from nar.cli import index_commands
 
-    index_commands.add(names, IndexChoice(work, uri, config), asking, as_json=as_json)
+    choice = IndexChoice(work, uri, config)
+    code = index_commands.add(names, choice, asking, max_failures=max_failures, as_json=as_json)
+    if code:
+        raise typer.Exit(code)
+
+
+@indexes.command("remove")
+@reporting_errors
+def remove(
+    names: Annotated[list[str], typer.Argument(help="Names of rows, as `nar list` prints them.")],
+    work: Work = DEFAULT_WORK,
+    uri: Uri = None,
+    config: ConfigFile = None,
+    server: Server = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take rows out of an index, or of the index behind a server; nobody else's go."""
+    from nar.choices import IndexChoice
+    from nar.cli import index_commands
+
+    choice = IndexChoice(work, uri, config)
+    if index_commands.remove(names, choice, server, as_json=as_json):
+        raise typer.Exit(1)
 
 
 @indexes.command("info")

@@ -1,9 +1,11 @@
 """What the commands of `nar index` do: make the index of a workspace here, or show it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from threading import Event
+
+from rich.text import Text
 
 from nar.answers.atlas import shipped_atlas
 from nar.answers.atlas_making import embedded
@@ -11,8 +13,16 @@ from nar.answers.atlas_store import open_atlas
 from nar.answers.naming import Asked, captured, check_stated, resolve_name, stated_for
 from nar.answers.novelty import keep_novelty
 from nar.base.asking import NOTHING_STATED, Asking
-from nar.base.console import progress, show
+from nar.base.console import (
+    NOTHING_CAPTURED,
+    TOO_MANY_FAILED,
+    progress,
+    show,
+    stderr,
+)
+from nar.base.errors import InvalidInputError, NarError, UnknownArchitectureError
 from nar.choices import IndexChoice
+from nar.cli.search_command import opened_client
 from nar.corpus import Corpus, shipped_corpus
 from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.embed import Embedder
@@ -63,20 +73,23 @@ def add(
     choice: IndexChoice,
     asking: Asking = NOTHING_STATED,
     *,
+    max_failures: int = 0,
     as_json: bool,
-) -> None:
+) -> int:
     """Add models to an index; where there is no index yet, it is made with the atlas in it.
 
+    A model that cannot be captured is named, and the others are added.
+
+    Returns:
+        The exit code: `NOTHING_CAPTURED`, `TOO_MANY_FAILED`, or 0.
+
     Raises:
-        CaptureError: A model could not be captured; nothing is written.
         IndexUnavailableError: Another process has the index, or it cannot be written.
     """
-    whole = [resolve_name(name, shipped_corpus()) for name in names]
-    check_stated(whole, asking)
-    models = (captured(name, stated_for(name, asking)) for name in whole)
-    asked = [Asked.of(model) for model in models]
-    for each in asked:
-        each.tell_assumed()
+    asked, failures = _captured(names, asking)
+    if not asked:
+        _tell_failures(failures)
+        return NOTHING_CAPTURED
     items = [each.architecture for each in asked]
     config = choice.config().index
     if choice.wants_atlas_encoder:
@@ -93,8 +106,70 @@ def add(
     added = [item.labels.name for item in items]
     result = {"added": ", ".join(added), "rows": rows, "uri": config.uri}
     assumed = {each.architecture.labels.name: reports.assumed(each.assumed) for each in asked}
-    report = {**result, "added": added, "assumed": assumed}
+    report = {**result, "added": added, "assumed": assumed, "failures": failures}
     show(report, lambda: display.properties("Index", result), as_json=as_json)
+    _tell_failures(failures)
+    return TOO_MANY_FAILED if len(failures) > max_failures else 0
+
+
+def _captured(names: Sequence[str], asking: Asking) -> tuple[list[Asked], dict[str, str]]:
+    """The models that could be captured, and why others could not, by what the user wrote."""
+    whole, failures = {}, {}
+    for name in names:
+        try:
+            whole[name] = resolve_name(name, shipped_corpus())
+        except (UnknownArchitectureError, InvalidInputError) as error:
+            failures[name] = str(error)
+    check_stated(whole.values(), asking)
+    asked = []
+    for name, each in whole.items():
+        try:
+            asked.append(Asked.of(captured(each, stated_for(each, asking))))
+            asked[-1].tell_assumed()
+        # The code of a model and of its library may raise anything; it is this model's fault.
+        except Exception as error:
+            failures[name] = str(error) or type(error).__name__
+    return asked, failures
+
+
+def _tell_failures(failures: Mapping[str, str]) -> None:
+    for name, reason in failures.items():
+        line = Text.assemble(("not added", "bold red"), f" {name}: {reason}")
+        stderr.print(line, soft_wrap=True)
+
+
+def remove(names: Sequence[str], choice: IndexChoice, server: str | None, *, as_json: bool) -> int:
+    """Take rows out of an index, or of the index behind a server.
+
+    Returns:
+        The exit code: 1 where a name has no row.
+    """
+    removed, unknown = _remove_there(names, choice, server) if server else _remove(names, choice)
+    result = {"removed": removed, "unknown": unknown}
+    shown = {name: ", ".join(several) or "none" for name, several in result.items()}
+    show(result, lambda: display.properties("Index", shown), as_json=as_json)
+    return int(bool(unknown))
+
+
+def _remove(names: Sequence[str], choice: IndexChoice) -> tuple[list[str], list[str]]:
+    with ArchitectureIndex(choice.existing()) as index:
+        rows = index.get(names)
+        index.delete([row.id for row in rows.values()])
+    return [row.name for row in rows.values()], [name for name in names if name not in rows]
+
+
+def _remove_there(
+    names: Sequence[str], choice: IndexChoice, server: str
+) -> tuple[list[str], list[str]]:
+    with opened_client(choice.config(), server) as client:
+        answers = dict(zip(names, client.delete(names), strict=True))
+    unknown = []
+    for name, each in answers.items():
+        if isinstance(each, UnknownArchitectureError):
+            unknown.append(name)
+        elif isinstance(each, NarError):
+            raise each
+    return [name for name in answers if name not in unknown], unknown
 
 
 def info(choice: IndexChoice, *, as_json: bool) -> None:

@@ -1,6 +1,6 @@
 """What the commands about models do: names, one model, two models, users of a block."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -23,24 +23,46 @@ from nar.choices import CorpusChoice, IndexChoice
 from nar.corpus import shipped_corpus
 from nar.graphs.architecture import Architecture
 from nar.index.filters import Filter
+from nar.index.rows import IndexEntry
 from nar.motifs.partition import partition
 from nar.views import display, reports
 
 
-def known_names(pattern: str, wanted: Filter) -> Iterator[str]:
-    """Names of the atlas, in their order.
+def known_names(
+    pattern: str, wanted: Filter, choice: IndexChoice, server: str | None
+) -> Iterator[str]:
+    """Names of an index, in their order.
 
     Args:
         pattern: As in a shell; letters may be large or small.
         wanted: Conditions that the architectures must meet.
+        choice: The index; the atlas where none is named.
+        server: HOST:PORT of a server that has the index; None for an index here.
 
     Raises:
         InvalidInputError: The filter asks for a value that nothing has.
     """
+    names = sorted(entry.name for entry in _entries(wanted, choice, server))
+    return (name for name in names if fnmatchcase(name.lower(), pattern.lower()))
+
+
+def _entries(wanted: Filter, choice: IndexChoice, server: str | None) -> Iterable[IndexEntry]:
+    if server is not None:
+        from nar.cli.search_command import of_server, opened_client
+
+        with opened_client(choice.config(), server) as client:
+            check_values(of_server(client), wanted)
+            return [*client.list(wanted=wanted)]
+    if choice.names_index or choice.work != DEFAULT_WORK:
+        from nar.cli.search_command import of_pages
+        from nar.index.architecture_index import ArchitectureIndex
+
+        with ArchitectureIndex(choice.existing()) as opened:
+            check_values(of_pages(opened), wanted)
+            return opened.page("", max(opened.count(), 1), wanted)
     index = read_atlas(shipped_atlas()).index
     check_values(MemoryValues(index), wanted)
-    names = sorted(entry.name for entry in index.page("", index.count(), wanted))
-    return (name for name in names if fnmatchcase(name.lower(), pattern.lower()))
+    return index.page("", index.count(), wanted)
 
 
 def capture(name: str, asking: Asking, *, graph: bool, as_json: bool) -> None:

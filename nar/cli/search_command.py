@@ -5,7 +5,8 @@ import than the answer takes: only the libraries of the index that is asked are 
 """
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -23,7 +24,7 @@ from nar.answers.query import Answer, Counted, Part, Query
 from nar.answers.retrieve import Retriever
 from nar.base.asking import Asking
 from nar.base.console import show, stderr
-from nar.base.errors import CorpusError, NarError
+from nar.base.errors import CorpusError, NarError, UnknownArchitectureError
 from nar.base.files import write_text
 from nar.choices import CorpusChoice, IndexChoice
 from nar.cli.options import Multiples, resolved
@@ -129,8 +130,37 @@ def search(
         as_json: Whether a program reads the answer.
     """
     corpus = CorpusChoice(finding.choice.work).directory_if_any()
-    asked = known_or_captured(corpus, name, fresh=fresh, asking=asking)
+    try:
+        asked = known_or_captured(corpus, name, fresh=fresh, asking=asking)
+    except UnknownArchitectureError as error:
+        # An index that the user names may have a row of that name, whose vector is asked with.
+        if finding.server is None and not finding.choice.has_own_rows:
+            raise
+        _search_row(name, finding, error, html=html, as_json=as_json)
+        return
     show_relatives(asked, finding, explain=explain, html=html, as_json=as_json)
+
+
+def _search_row(
+    name: str,
+    finding: Finding,
+    unknown: UnknownArchitectureError,
+    *,
+    html: Path | None,
+    as_json: bool,
+) -> None:
+    """Search with a row of the index that is asked; there is no graph of it."""
+    if finding.relative:
+        raise unknown
+    counted: Counted = "hits" if finding.copies else "networks"
+    query = Query(name, finding.top_k, finding.wanted, finding.by, counted=counted)
+    try:
+        [answer] = ask([query], finding.choice, finding.server)
+    except UnknownArchitectureError as error:
+        raise UnknownArchitectureError(f"{error}; {unknown}") from None
+    rows = finding.rows(name, answer)
+    report = answer_report(name, answer, rows) if as_json else {}
+    show_and_keep(report, lambda: answer_view(name, answer, rows), name, html, as_json=as_json)
 
 
 def show_relatives(
@@ -306,14 +336,25 @@ def _encoder(choice: IndexChoice) -> tuple[StoredEmbedder, Novelty | None]:
 
 
 def _ask_server(queries: Sequence[Query], config: "NarConfig", address: str) -> list[Answer]:
+    with opened_client(config, address) as client:
+        _check(queries, of_server(client))
+        return client.answers(queries)
+
+
+@contextmanager
+def opened_client(config: "NarConfig", address: str) -> Iterator["Client"]:
+    """A client of a server, with the token that the user has.
+
+    Raises:
+        ServiceError: The server refuses the token; says where it came from.
+    """
     from nar.client.client import Client
     from nar.client.remote import ServiceError
 
     token = config.server.token.get_secret_value() if config.server.token else None
     try:
         with Client(address, token=token, config=config.client) as client:
-            _check(queries, of_server(client))
-            return client.answers(queries)
+            yield client
     except ServiceError as error:
         if error.code != "UNAUTHENTICATED":
             raise

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -13,13 +14,14 @@ from torch import nn
 
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.errors import CaptureError, InvalidInputError, UnknownArchitectureError
-from nar.base.model_files import EXPORTED, GGUF, ONNX, WANTED, kind_of_file
-from nar.base.model_folders import kind_of_json, named_in_file, read_json
+from nar.base.model_files import CONFIG_FILE, EXPORTED, GGUF, ONNX, WANTED, kind_of_file
+from nar.base.model_folders import kind_of_json, named_in_file, named_in_folder, read_json
 from nar.base.suggestions import close_files
 from nar.capture import Capture
 from nar.capture.exported import capture_exported
 from nar.capture.onnx.file import capture_onnx
 from nar.graphs.architecture import UNKNOWN, Labels
+from nar.labels.families import family_of
 from nar.own.calling import Caller
 from nar.own.construct.arguments import Arguments, read_arguments
 from nar.own.given import stated_of
@@ -28,6 +30,7 @@ from nar.own.inputs import NoInputsError
 from nar.own.making import Made, maker_of, with_findings
 from nar.own.user_code import as_at_home
 from nar.zoo.building import UninitialisedOnMeta, lightly
+from nar.zoo.libraries import installed
 from nar.zoo.sources.diffusers import capture_diffusers_config
 from nar.zoo.sources.open_clip import capture_open_clip_config
 from nar.zoo.sources.timm import capture_timm_config
@@ -152,16 +155,25 @@ _CONFIGURATIONS: dict[str, Callable[..., Capture]] = {
 }
 
 
+# Kinds of JSON files -> the key by which they state a family, and the library that says so.
+_STATED: Final = {
+    "transformers": ("model_type", "transformers"),
+    "diffusers": ("_class_name", "diffusers"),
+}
+
+
 def is_file_name(name: str) -> bool:
-    """Whether a name means a file: ``path/to/file.py:Model``, ``model.onnx``, ``config.json``."""
-    return bool(_FACTORY.fullmatch(name)) or kind_of_file(Path(name)) is not None
+    """Whether a name means a file or a folder: ``path/to/file.py:Model``, ``config.json``."""
+    path = Path(name)
+    return bool(_FACTORY.fullmatch(name)) or kind_of_file(path) is not None or path.is_dir()
 
 
 def resolve_file(name: str, asking: Asking = NOTHING_STATED) -> ArchitectureSpec:
     """The spec behind the name of a file, which is not read yet.
 
     Args:
-        name: A file, or a factory in one, with arguments or without: ``net.py:make(64)``.
+        name: A file, or a factory in one, with arguments or without: ``net.py:make(64)``; or a
+            folder, which means the file in it that says what it is.
         asking: What the user states; inputs go before those that a factory's module brings.
 
     Raises:
@@ -170,10 +182,10 @@ def resolve_file(name: str, asking: Asking = NOTHING_STATED) -> ArchitectureSpec
             is a file of a kind that is not read.
     """
     named = _FACTORY.fullmatch(name)
-    path = Path(named["path"] if named else name)
+    path = Path(named["path"]) if named else _meant(Path(name))
     if not path.is_file():
         raise UnknownArchitectureError(f"{name}: there is no file {path}{_near(path)}")
-    labels = Labels(name=name, source=SOURCE, library=path.name, family=UNKNOWN, task=UNKNOWN)
+    labels = _labels(name, path)
     if named:
         arguments = read_arguments(named["arguments"] or "")
         capture = partial(capture_factory, path, named["factory"], arguments, asking, name=name)
@@ -181,6 +193,44 @@ def resolve_file(name: str, asking: Asking = NOTHING_STATED) -> ArchitectureSpec
     if asking.states_inputs:
         raise InvalidInputError(name, "wanted stated inputs for path/to/file.py:Model only")
     return ArchitectureSpec(labels, partial(_reader(path), path, name=name))
+
+
+def _meant(path: Path) -> Path:
+    """The file itself, or the file that a folder means.
+
+    Raises:
+        InvalidInputError: The folder means no file of it.
+    """
+    if not path.is_dir():
+        return path
+    found = named_in_folder(path)
+    if found is not None and Path(found.name).is_file():
+        return Path(found.name)
+    means = f"it means {found.name}: name that" if found else "came one of anything else"
+    reason = f"wanted a folder with a {CONFIG_FILE} or a graph; {means}"
+    raise InvalidInputError(str(path), reason)
+
+
+def _labels(name: str, path: Path) -> Labels:
+    """What is known of a user's model before it is read: more where a configuration states it."""
+    plain = Labels(name=name, source=SOURCE, library=path.name, family=UNKNOWN, task=UNKNOWN)
+    if path.suffix.lower() != ".json":
+        return plain
+    try:
+        content = read_json(path)
+    except ValueError:  # its reader says what is wrong
+        return plain
+    kind = kind_of_json(content)
+    if kind is None or kind.name not in _STATED:
+        return plain
+    key, library = _STATED[kind.name]
+    stated = content.get(key)
+    package = installed(library)
+    return replace(
+        plain,
+        library=" ".join(package) if package else path.name,
+        family=family_of(library, stated) if isinstance(stated, str) else UNKNOWN,
+    )
 
 
 def _near(path: Path) -> str:

@@ -19,9 +19,10 @@ from waiting import wait_for
 
 from cluster import provenance, shards
 from cluster.config import ExtractConfig
-from cluster.extract import NOTHING, TOO_MANY, app, chosen, thinned
+from cluster.extract import app, chosen, thinned
 from cluster.extraction import FAILURES, ExtractJob, ExtractReport, extract
 from nar.base.asking import Asking
+from nar.base.console import NOTHING_CAPTURED, TOO_MANY_FAILED
 from nar.base.errors import ConfigError
 from nar.base.workspace import Workspace
 from nar.corpus import read_corpus
@@ -161,7 +162,7 @@ def test_broken_files_are_named_and_counted_as_files(one_worker, tmp_path):
         Path(path).write_bytes(b"nothing")
     work = str(tmp_path / "work")
     answer = CliRunner().invoke(app, [*broken, "--work", work, "--workers", "1"])
-    assert answer.exit_code == NOTHING
+    assert answer.exit_code == NOTHING_CAPTURED
     lines = answer.stdout.splitlines()
     assert [sum(path in line for line in lines) for path in broken] == [1, 1, 1]
     manifest = json.loads((tmp_path / "work/corpus/manifest.json").read_text())
@@ -174,7 +175,7 @@ def test_broken_files_are_named_and_counted_as_files(one_worker, tmp_path):
 def test_too_many_failures_have_an_exit_code(darts_names, tmp_path):
     names = [darts_names[0], "darts:no genotype", "--work", str(tmp_path), "--workers", "1"]
     assert CliRunner().invoke(app, [*names, "--max-failures", "1"]).exit_code == 0
-    assert CliRunner().invoke(app, [*names, "--max-failures", "0"]).exit_code == TOO_MANY
+    assert CliRunner().invoke(app, [*names, "--max-failures", "0"]).exit_code == TOO_MANY_FAILED
 
 
 @pytest.mark.slow

@@ -1,5 +1,8 @@
 """A user's own file: every way to give a module and its inputs, and what is said when one fails."""
 
+import json
+from importlib.metadata import version
+
 import pytest
 import torch
 
@@ -341,3 +344,20 @@ def test_each_kind_of_file_has_a_reader():
     read = {kind.what for kind in FILES if kind.reading in {"graph", "configuration"}}
     assert files._READERS.keys() == read - {READ[".json"]}
     assert read >= set(READ.values())
+
+
+BERT = {"model_type": "bert", "num_hidden_layers": 1, "hidden_size": 32, "num_attention_heads": 2}
+
+
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_a_configuration_states_its_family_and_its_library(tmp_path, is_folder):
+    (tmp_path / "config.json").write_text(json.dumps({**BERT, "intermediate_size": 32}))
+    name = str(tmp_path if is_folder else tmp_path / "config.json")
+    labels = capture_architecture(name).architecture.labels
+    assert (labels.name, labels.family) == (name, "bert")
+    assert labels.library == f"transformers {version('transformers')}"
+
+
+def test_a_folder_of_no_model_says_what_was_wanted(tmp_path):
+    with pytest.raises(InvalidInputError, match=r"wanted a folder with a config\.json or a graph"):
+        capture_architecture(str(tmp_path))
