@@ -15,9 +15,10 @@ from torch import Tensor, nn
 
 from benchmark.rewriting.files import hollow, quiet
 from benchmark.rewriting.rewrite import original
-from nar.capture import CaptureInputs, capture_onnx
+from nar.capture import CaptureInputs
 from nar.capture.forward.dispatch import one_line
 from nar.capture.forward.placement import inference
+from nar.capture.onnx.file import capture_onnx
 from nar.corpus import write_shard
 from nar.graphs.architecture import architecture
 from nar.graphs.graph import ComputationalGraph
