@@ -244,6 +244,22 @@ def wrapped(
 
 @app.command()
 @reporting_errors
+def by_hand(
+    results: Annotated[
+        Path | None, typer.Option(help="Directory that gets the page, both halves of it.")
+    ] = None,
+) -> None:
+    """Ask about designs written by hand from their papers; a minute."""
+    from benchmark.evidence.by_hand import as_markdown, write_page
+
+    if results is not None:
+        write_page(results)
+    else:
+        sys.stdout.write(as_markdown(["validation"]))
+
+
+@app.command()
+@reporting_errors
 def false_known(
     results: Annotated[Path | None, typer.Option(help="Directory that gets the page.")] = None,
 ) -> None:

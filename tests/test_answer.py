@@ -68,7 +68,12 @@ def test_a_part_names_its_whole(index):
 def test_without_graphs_the_family_is_said_all_the_same(index):
     graph = known("timm:mixer")
     told = Retriever(tiny_embedder(), index).answer(Query(graph, parts=ALL))
-    assert (told.family.family, told.part_of, told.bodies, told.shared) == ("mixer", (), (), ())
+    assert (told.family.counts[0].family, told.part_of, told.bodies, told.shared) == (
+        "mixer",
+        (),
+        (),
+        (),
+    )
     assert (told.family.of, told.compared) == (5, 0)
 
 

@@ -109,7 +109,7 @@ def test_an_answer_begins_with_what_the_model_is(module):
         "This network is already known as timm:"
     )
     unlike = nar.search(module, torch.zeros(1, 3, 64, 64), top_k=1)
-    said = {"relative": "Its nearest relative is", "unlike": "Nothing like it is known"}
+    said = {"near": "It has no close relative", "unlike": "Nothing in the index is near it"}
     assert said[unlike.resemblance.word] in repr(unlike)
 
 

@@ -36,14 +36,14 @@ def hit(name):
 
 
 def verdict(name):
-    return FamilyVerdict(10, (FamilyCount(name, 9, 0.97, 0.9),))
+    return FamilyVerdict(10, (FamilyCount(name, 9, 0.97, 0.9, (f"{name}-twin",)),))
 
 
 MOTIF = MotifCounts("00112233aabbccdd", ("conv", "relu"), 3, 2)
 NEW = Answer(
     hits=(hit("a-hit"),),
     novelty=73.0,
-    resemblance=Resemblance("family", "lib:like", "fam-like"),
+    resemblance=Resemblance("family", "lib:like", "fam-like", 9, 10, 0.97),
     family=verdict("fam-own"),
     trunk=verdict("fam-trunk"),
     part_of=(Whole("lib:whole", PartOf(0.97, 0.51, "the end")),),

@@ -1,10 +1,22 @@
 """The votes of the first hits: near ones count, and who is far or alone says nothing."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nar.answers.verdict import HALVING, HITS, UNLIKE, Resemblance, family_verdict, resemblance
+from nar.answers.bodies import SharedBody
+from nar.answers.part_of import PartOf, Whole
+from nar.answers.verdict import (
+    COMPOSED_MARGIN,
+    HALVING,
+    HITS,
+    UNLIKE,
+    Resemblance,
+    family_verdict,
+    resemblance,
+)
 from nar.answers.words import resemblance_text
 from nar.graphs.architecture import UNKNOWN
 from nar.index.rows import Hit, architecture_id
@@ -16,7 +28,7 @@ def hits(*pairs: tuple[str, float]) -> list[Hit]:
         Hit(
             id=architecture_id(f"lib:{number}"), name=f"lib:{number}", source="lib",
             library="lib 1", family=family, block="cnn", task="t", tier="named",
-            parameters=1, flops=1, nodes=1, topology="a" * 64, exact="b" * 64,
+            parameters=1, flops=1, nodes=1, topology=f"{number:064x}", exact="b" * 64,
             inference="c" * 64, score=score,
         )
         for number, (family, score) in enumerate(pairs)
@@ -80,20 +92,79 @@ def test_votes_are_shares_of_the_first_hits(pairs):
 
 FAR = hits(("vgg", 0.5), ("resnet", 0.49))
 KIN = hits(("bart", 0.97), ("bart", 0.96))
+LOOSE = hits(("dit", 0.66), ("dit", 0.65), ("dit", 0.64))
+NOTHING = hits(("vgg", 0.4))
 TORN = hits(("bart", 0.9), ("t5", 0.9), ("vgg", 0.9))
 
 
 @pytest.mark.parametrize(
     ("by_design", "by_copy", "said"),
     [
-        (TORN, hits(("bert", 0.85)), Resemblance("variant", "lib:0", "bert")),
-        (KIN, hits(("bert", 0.79)), Resemblance("family", "lib:0", "bart")),
-        (TORN, FAR, Resemblance("relative", "lib:0")),
-        (FAR, hits(("vgg", 0.75)), Resemblance("relative", "lib:0")),
-        (FAR, FAR, Resemblance("unlike", "lib:0")),
-        (FAR, [], Resemblance("unlike", "lib:0")),
+        (TORN, hits(("bert", 0.85)), Resemblance("variant", "lib:0", "bert", score=0.85)),
+        (KIN, hits(("bert", 0.79)), Resemblance("family", "lib:0", "bart", 2, 2, 0.97)),
+        (TORN, FAR, Resemblance("relative", "lib:0", "bart", score=0.9)),
+        (FAR, FAR, Resemblance("near", "lib:0", "vgg", 1, 2, 0.5)),
+        (LOOSE, [], Resemblance("near", "lib:0", "dit", 3, 3, 0.66)),
+        (NOTHING, FAR, Resemblance("unlike", "lib:0", "vgg", 1, 1, 0.4)),
+        (hits((UNKNOWN, 0.9)), [], Resemblance("relative", "lib:0", of=1, score=0.9)),
+        (hits((UNKNOWN, 0.4)), [], Resemblance("unlike", "lib:0", of=1, score=0.4)),
         ([], [], UNLIKE),
     ],
 )
 def test_what_a_design_resembles(by_design, by_copy, said):
     assert resemblance(by_design, by_copy) == said
+
+
+BODY = SharedBody("lib:1", ("head",))
+WHOLE = Whole("lib:1", PartOf(0.97, 0.5, "the end"))
+
+
+@pytest.mark.parametrize("scores", [(0.66, 0.65), (0.3, 0.2)])
+def test_an_exact_part_or_body_is_never_unlike_what_has_it(scores):
+    far = hits(("bart", scores[0]), ("marian", scores[1]))
+    part = resemblance(far, far, wholes=(WHOLE,))
+    assert (part.word, part.name, part.family) == ("part", "lib:1", "marian")
+    body = resemblance(far, [], bodies=(BODY,), wholes=(WHOLE,))
+    assert (body.word, body.name, body.score) == ("body", "lib:1", scores[1])
+    elsewhere = resemblance(far, [], wholes=(replace(WHOLE, name="lib:9"),))
+    assert elsewhere == Resemblance("part", "lib:9")
+
+
+def test_what_is_near_enough_to_be_named_keeps_its_name_beside_a_part():
+    assert resemblance(KIN, [], wholes=(WHOLE,)).word == "family"
+
+
+def test_families_that_have_one_design_vote_together():
+    one, other, third = hits(("wav2vec2", 0.91), ("hubert", 0.91), ("bart", 0.9))
+    told = family_verdict([one, replace(other, topology=one.topology), third])
+    first = told.counts[0]
+    assert (first.family, first.also, first.hits, first.score) == ("wav2vec2", ("hubert",), 2, 0.91)
+    assert first.vote == pytest.approx(2 / (2 + 2**-0.5))
+    apart = family_verdict([one, other, third])
+    assert [count.also for count in apart.counts] == [(), (), ()]
+
+
+def test_three_families_are_one_by_two_shared_designs():
+    a, b, c, d = hits(("vae", 0.8), ("beta_vae", 0.8), ("beta_vae", 0.79), ("info_vae", 0.79))
+    joined = [a, replace(b, topology=a.topology), c, replace(d, topology=c.topology)]
+    told = family_verdict(joined)
+    assert told.family == "beta_vae"
+    assert set(told.counts[0].also) == {"vae", "info_vae"}
+
+
+def test_a_composed_model_wins_over_a_named_one_by_a_margin_only():
+    composed, named = hits(("linknet", 0.9), ("simplepose", 0.88))
+    composed = replace(composed, tier="composed")
+    assert family_verdict([composed, named]).counts[0].family == "simplepose"
+    near = replace(named, score=0.9 - 2 * COMPOSED_MARGIN)
+    assert family_verdict([composed, near]).counts[0].family == "linknet"
+    alone = family_verdict([composed, replace(composed, id="other")])
+    assert (alone.family, alone.counts[0].score) == ("linknet", 0.9)
+
+
+def test_a_variant_is_of_the_voted_family_where_that_is_as_near():
+    voted = hits(("swin", 0.94), ("swin", 0.93))
+    copies = hits(("video_swin", 0.9), ("swin", 0.89))
+    assert resemblance(voted, copies).family == "swin"
+    far = hits(("video_swin", 0.9), ("swin", 0.85))
+    assert resemblance(voted, far).family == "video_swin"

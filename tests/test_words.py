@@ -56,14 +56,56 @@ def test_a_part_is_said_to_be_one_and_where_it_is():
 
 
 def test_of_what_is_new_is_said_what_it_is_like_and_whose_body_it_has():
-    lines = said(resemblance=UNLIKE, bodies=(GPT2, GPT2, GPT2), novelty=41.6)
+    body = Resemblance("body", GPT2.name)
+    lines = said(resemblance=body, bodies=(GPT2, GPT2, GPT2), novelty=41.6)
     assert lines == [
         "Novelty 42: so many of 100 designs of known families have a nearer relative.",
-        "Nothing like it is known.",
         "It has the body of transformers:gpt2/GPT2Model, widths aside, with another head. "
         "2 more of the hits have it.",
     ]
-    assert said(resemblance=UNLIKE, bodies=()) == ["Nothing like it is known."]
+    nothing = "There is nothing in the index to compare it with."
+    assert said(resemblance=UNLIKE, bodies=()) == [nothing]
+
+
+def test_how_near_a_family_is_is_said_in_three_strengths():
+    dit = ("transformers:dit", "dit", 8, 8, 0.66)
+    told = {
+        word: said(resemblance=Resemblance(word, *dit)) for word in ("family", "near", "unlike")
+    }
+    assert told == {
+        "family": ["It is of the family dit; its nearest relative is transformers:dit."],
+        "near": [
+            "It has no close relative; the nearest family is dit, 8 of 8 hits, loosely (0.66), as "
+            "transformers:dit."
+        ],
+        "unlike": ["Nothing in the index is near it; the nearest is transformers:dit (0.66)."],
+    }
+
+
+def test_an_exact_part_is_said_before_what_is_near_and_nothing_contradicts_it():
+    part = Resemblance("part", HALF.name, "bart")
+    [line] = said(resemblance=part, part_of=(HALF,))
+    assert line.startswith("This is 97% contained in transformers:bart/BartModel")
+    near = Resemblance("family", "timm:bit", "bit")
+    assert said(resemblance=near, part_of=(HALF,))[0] == line
+    # A client of another version may have one without the other.
+    assert said(resemblance=part) == [
+        "It is nearest to transformers:bart/BartModel, a part of which it is."
+    ]
+
+
+def test_a_family_that_is_near_is_said_once():
+    near = Resemblance("near", "lib:0", "vgg", 10, 10, 0.6)
+    assert len(said(resemblance=near, family=FAR)) == 1
+    assert len(said(resemblance=near, family=FAR, trunk=RESNET)) == 3
+
+
+def test_families_that_vote_together_are_said_together():
+    both = FamilyVerdict(10, (FamilyCount("wav2vec2", 9, 0.91, 0.95, ("hubert", "unispeech")),))
+    assert said(family=both) == [
+        "Family: wav2vec2, which has designs of hubert, unispeech, too (9 of the first 10 hits, "
+        "the nearest at 0.910)."
+    ]
 
 
 def test_of_what_is_known_nothing_weaker_is_said():
@@ -90,17 +132,24 @@ def test_names_of_a_sentence_stand_in_it():
     like = Resemblance("family", "timm:bit", "bit")
     told = sentences(Answer((), resemblance=like, part_of=(HALF,), bodies=(GPT2,)))
     named = [each for each in told if each.names]
-    assert [each.part for each in named] == ["resemblance", "bodies", "part_of"]
+    assert [each.part for each in named] == ["bodies", "part_of", "resemblance"]
     assert all(name in each.text for each in named for name in each.names)
     far = Resemblance("unlike", "timm:bit")
-    assert all(not each.names for each in sentences(Answer((), resemblance=far)))
+    [_, said_far] = sentences(Answer((), resemblance=far))
+    assert said_far.names == ("timm:bit",)
 
 
 def test_a_program_gets_all_of_it():
     told = evidence_report(Answer((), family=SPLIT, trunk=RESNET, part_of=(HALF,), bodies=(GPT2,)))
     assert told["bodies"] == [{"name": "transformers:gpt2/GPT2Model", "differs": ("head",)}]
     assert told["family"]["name"] is None
-    assert told["family"]["counts"][0] == {"family": "t5", "hits": 4, "score": 0.9, "vote": 0.5}
+    assert told["family"]["counts"][0] == {
+        "family": "t5",
+        "hits": 4,
+        "score": 0.9,
+        "vote": 0.5,
+        "also": (),
+    }
     assert told["trunk"]["name"] == "resnet"
     assert told["part_of"] == [
         {

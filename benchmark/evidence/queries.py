@@ -67,21 +67,29 @@ class AtlasQueries:
 
     Args:
         held: Which originals ask.
+        most: So many of each kind ask, drawn by a hash; all if None.
 
     Raises:
         CorpusError: This installation has no atlas or no corpus.
     """
 
-    def __init__(self, held: Held) -> None:
+    def __init__(self, held: Held, most: int | None = None) -> None:
         content = read_atlas(shipped_atlas())
         self._retriever = Retriever(content.embedder, content.index)
         self._rows = {row.name: row for row in content.rows}
         self._selects = held == "validation"
+        self._most = most
 
     def changed(self) -> Iterator[AtlasQuery]:
         """Parts, each of its kind, and edits."""
         path = package_path("data", "changed.parquet", package="benchmark")
-        items = [item for item in read_shard(path) if self._asks_as_changed(item)]
+        changed = [item for item in read_shard(path) if self._asks_as_changed(item)]
+        changed.sort(key=lambda item: order(_SEED, item.labels.name))
+        of_source = {
+            source: [item for item in changed if item.labels.source == source][: self._most]
+            for source in (EDITS, PARTS)
+        }
+        items = [item for each in of_source.values() for item in each]
         graphs = [item.graph for item in items]
         by_design = self._hits(graphs, DEPTH, "design")
         by_copy = self._hits(graphs, DEPTH, "copy")
@@ -93,7 +101,7 @@ class AtlasQueries:
     def wholes(self) -> Iterator[AtlasQuery]:
         """One named model of each design that has a head: others are parts of models that do."""
         tasks = {name: card.labels.task for name, card in self._designs().items()}
-        complete = [name for name, task in tasks.items() if _TRUNKS not in task]
+        complete = [name for name, task in tasks.items() if _TRUNKS not in task][: self._most]
         graphs = Corpus(shipped_corpus()).graphs(complete, sources_of(complete))
         names = [name for name, item in graphs.items() if has_head(item.graph)]
         by_design = self._hits(names, DEPTH + _COPIES, "design")
@@ -105,7 +113,7 @@ class AtlasQueries:
     def of_new_families(self) -> Iterator[AtlasQuery]:
         """A named model of each family, whose family does not answer."""
         first = {card.labels.family: name for name, card in self._designs().items()}
-        names = list(first.values())
+        names = list(first.values())[: self._most]
         by_design = self._hits(names, _KIN, "design")
         by_copy = self._hits(names, _KIN, "copy")
         for name, *hits in zip(names, by_design, by_copy, strict=True):
@@ -146,8 +154,9 @@ def sources_of(names: Iterable[str]) -> set[str]:
 
 
 def _strangers(hits: Sequence[Hit], own: IndexRow) -> tuple[Hit, ...]:
-    """The first hits of other families."""
-    return tuple(hit for hit in hits if hit.family != own.family)[:DEPTH]
+    """The first hits of other families; an equal design of another name is no stranger."""
+    others = (hit for hit in hits if hit.family != own.family and hit.topology != own.topology)
+    return tuple(others)[:DEPTH]
 
 
 def _others(hits: Sequence[Hit], own: IndexRow) -> tuple[Hit, ...]:

@@ -183,7 +183,7 @@ class _Making:
         wanted = self._query.parts
         if not self._answer.is_known:
             wanted |= self._query.parts_if_new
-        for part in PARTS:
+        for part in _IN_ORDER:
             if part in wanted:
                 made: dict[str, Any] = {part: _MAKERS[part].make(self)}
                 self._answer = replace(self._answer, **made)
@@ -192,8 +192,13 @@ class _Making:
         return self._answer
 
     def resemblance(self) -> Resemblance:
-        """What the query is like."""
-        return resemblance(self._near["design"], self._near["copy"])
+        """What the query is like, by its body and by what contains it, too."""
+        return resemblance(
+            self._near["design"],
+            self._near["copy"],
+            bodies=self._answer.bodies or (),
+            wholes=self._answer.part_of or (),
+        )
 
     def family(self) -> FamilyVerdict:
         """Of a composed model, the family of its decoder."""
@@ -204,7 +209,9 @@ class _Making:
         if not self._is_composed:
             return None
         return family_verdict(
-            self._near["trunk"], lambda hit: self._backbones.get(hit.name) or hit.family
+            self._near["trunk"],
+            lambda hit: self._backbones.get(hit.name) or hit.family,
+            joins=False,
         )
 
     def wholes(self) -> tuple[Whole, ...] | None:
@@ -349,6 +356,8 @@ _MAKERS: Final[Mapping[Part, _Maker]] = {
     "coverage": _Maker(("design", "copy"), _Making.coverage),
     "shared": _Maker((), _Making.shared),
 }
+# What a design is like is said by the evidence of the other parts.
+_IN_ORDER: Final = sorted(PARTS, key="resemblance".__eq__)
 _COMPARING: Final = frozenset[Part]({"part_of", "bodies"})
 # Parts for which graphs of hits are read.
 READING: Final = frozenset[Part]({*_COMPARING, "changes", "coverage", "shared"})

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
 from nar.answers.roles import Role
@@ -58,12 +58,18 @@ _WRAPPED: Final[Mapping[Sameness | None, str]] = {
 }
 _NEW: Final = "No architecture in the index has this exact design."
 _NOVELTY: Final = "Novelty {:.0f}: so many of 100 designs of known families have a nearer relative."
+# A shared body and a whole have sentences of their own, which say it with their evidence.
 _RESEMBLANCE: Final["Mapping[Word, str]"] = {
+    "body": "It is nearest to {name}, whose body it has.",
+    "part": "It is nearest to {name}, a part of which it is.",
     "variant": "It is a close variant of {name}{of_family}.",
     "family": "It is of the family {family}; its nearest relative is {name}.",
-    "relative": "Its nearest relative is {name}; no family stands out.",
-    "unlike": "Nothing like it is known.",
+    "relative": "Its nearest relative is {name}{of_family}; no family stands out.",
+    "near": "It has no close relative; the nearest family is {family}, {hits} of {of} hits, "
+    "loosely ({score:.2f}), as {name}.",
+    "unlike": "Nothing in the index is near it; the nearest is {name} ({score:.2f}).",
 }
+_NO_HITS: Final = "There is nothing in the index to compare it with."
 _OTHER_ENDS: Final[Mapping[tuple[Role, ...], str]] = {
     (): "the same embedding and head",
     ("head",): "another head",
@@ -144,8 +150,10 @@ def resemblance_text(like: "Resemblance") -> str:
         >>> resemblance_text(Resemblance("relative", "timm:resnet50"))
         'Its nearest relative is timm:resnet50; no family stands out.'
     """
+    if not like.name:
+        return _NO_HITS
     of_family = f", of the family {like.family}" if like.family else ""
-    return _RESEMBLANCE[like.word].format(name=like.name, family=like.family, of_family=of_family)
+    return _RESEMBLANCE[like.word].format(of_family=of_family, **asdict(like))
 
 
 def body_text(body: "SharedBody") -> str:
@@ -386,15 +394,26 @@ def _new(answer: "Answer") -> Iterator[Sentence]:
     if answer.coverage is not None:
         names = (answer.coverage.nearest,) if answer.coverage.nearest else ()
         yield Sentence("coverage", coverage_text(answer.coverage), names)
-    like = answer.resemblance
-    if like:
-        names = () if like.word == "unlike" else (like.name,)
-        yield Sentence("resemblance", resemblance_text(like), names)
     if answer.bodies:
         body, *others = answer.bodies
         more = f" {len(others)} more of the hits have it." if others else ""
         yield Sentence("bodies", body_text(body) + more, (body.name,))
+    yield from _part_of(answer)
+    like = answer.resemblance
+    if like and not _is_said_by_parts(answer, like):
+        names = (like.name,) if like.name else ()
+        yield Sentence("resemblance", resemblance_text(like), names)
     yield from _changes(answer)
+
+
+def _is_said_by_parts(answer: "Answer", like: "Resemblance") -> bool:
+    """Whether the sentence about a body or a whole says what the design is like."""
+    return bool((like.word == "body" and answer.bodies) or (like.word == "part" and answer.part_of))
+
+
+def _part_of(answer: "Answer") -> Iterator[Sentence]:
+    if answer.part_of:
+        yield Sentence("part_of", _contained(*answer.part_of), (answer.part_of[0].name,))
 
 
 def _changes(answer: "Answer") -> Iterator[Sentence]:
@@ -409,14 +428,16 @@ def _changes(answer: "Answer") -> Iterator[Sentence]:
 
 
 def _like(answer: "Answer") -> Iterator[Sentence]:
-    """The families of any design, and what contains it."""
-    if answer.family:
+    """The families of any design, and what contains a known one."""
+    # A family that is near and no more is said as the resemblance, with the same count.
+    is_near = answer.resemblance is not None and answer.resemblance.word == "near"
+    if answer.family and not (is_near and answer.trunk is None and not answer.is_known):
         subject = "Family" if answer.trunk is None else "Family, by what it is for"
         yield Sentence("family", _votes(subject, answer.family))
     if answer.trunk:
         yield Sentence("trunk", _votes("Family of its trunk", answer.trunk))
-    if answer.part_of:
-        yield Sentence("part_of", _contained(*answer.part_of), (answer.part_of[0].name,))
+    if answer.is_known:
+        yield from _part_of(answer)
 
 
 def _votes(subject: str, verdict: "FamilyVerdict") -> str:
@@ -426,7 +447,8 @@ def _votes(subject: str, verdict: "FamilyVerdict") -> str:
     first = verdict.counts[0]
     if verdict.family:
         votes = f"{first.hits} of the first {verdict.of} hits, the nearest at {first.score:.3f}"
-        return f"{subject}: {verdict.family} ({votes})."
+        also = f", which has designs of {', '.join(first.also)}, too" if first.also else ""
+        return f"{subject}: {verdict.family}{also} ({votes})."
     votes = "; ".join(
         f"{count.family} {count.hits}, at {count.score:.3f}"
         for count in verdict.counts[:_SHOWN_FAMILIES]

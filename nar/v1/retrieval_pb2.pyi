@@ -418,14 +418,20 @@ class TakenOff(_message.Message):
     def __init__(self, place: _Optional[str] = ..., operators: _Optional[_Iterable[str]] = ..., count: _Optional[int] = ..., rank: _Optional[int] = ...) -> None: ...
 
 class Resemblance(_message.Message):
-    __slots__ = ("word", "name", "family")
+    __slots__ = ("word", "name", "family", "hits", "of", "score")
     WORD_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     FAMILY_FIELD_NUMBER: _ClassVar[int]
+    HITS_FIELD_NUMBER: _ClassVar[int]
+    OF_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
     word: str
     name: str
     family: str
-    def __init__(self, word: _Optional[str] = ..., name: _Optional[str] = ..., family: _Optional[str] = ...) -> None: ...
+    hits: int
+    of: int
+    score: float
+    def __init__(self, word: _Optional[str] = ..., name: _Optional[str] = ..., family: _Optional[str] = ..., hits: _Optional[int] = ..., of: _Optional[int] = ..., score: _Optional[float] = ...) -> None: ...
 
 class FamilyVerdict(_message.Message):
     __slots__ = ("family", "of", "counts")
@@ -438,16 +444,18 @@ class FamilyVerdict(_message.Message):
     def __init__(self, family: _Optional[str] = ..., of: _Optional[int] = ..., counts: _Optional[_Iterable[_Union[FamilyCount, _Mapping]]] = ...) -> None: ...
 
 class FamilyCount(_message.Message):
-    __slots__ = ("family", "hits", "score", "vote")
+    __slots__ = ("family", "hits", "score", "vote", "also")
     FAMILY_FIELD_NUMBER: _ClassVar[int]
     HITS_FIELD_NUMBER: _ClassVar[int]
     SCORE_FIELD_NUMBER: _ClassVar[int]
     VOTE_FIELD_NUMBER: _ClassVar[int]
+    ALSO_FIELD_NUMBER: _ClassVar[int]
     family: str
     hits: int
     score: float
     vote: float
-    def __init__(self, family: _Optional[str] = ..., hits: _Optional[int] = ..., score: _Optional[float] = ..., vote: _Optional[float] = ...) -> None: ...
+    also: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, family: _Optional[str] = ..., hits: _Optional[int] = ..., score: _Optional[float] = ..., vote: _Optional[float] = ..., also: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Wholes(_message.Message):
     __slots__ = ("wholes",)

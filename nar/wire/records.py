@@ -103,7 +103,8 @@ def _fields_of(record: Resemblance | None) -> dict[str, Any] | None:
 
 
 def _decode_resemblance(message: wire.Resemblance) -> Resemblance:
-    return Resemblance(cast("Word", message.word), message.name, message.family)
+    counted = (message.hits, message.of, message.score)
+    return Resemblance(cast("Word", message.word), message.name, message.family, *counted)
 
 
 def _encode_wrapped(wrapped: Wrapped | None) -> wire.Wrapped | None:
@@ -127,7 +128,10 @@ def _encode_family(verdict: FamilyVerdict | None) -> dict[str, Any] | None:
 
 
 def _decode_family(message: wire.FamilyVerdict) -> FamilyVerdict:
-    counts = (FamilyCount(each.family, each.hits, each.score, each.vote) for each in message.counts)
+    counts = (
+        FamilyCount(each.family, each.hits, each.score, each.vote, tuple(each.also))
+        for each in message.counts
+    )
     return FamilyVerdict(message.of, tuple(counts))
 
 
