@@ -4,14 +4,14 @@ Layers say their widths in their call. Behind them a width goes on as long as on
 or all numbers are still there: norms, activations, sums, pooling, concatenation.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import log2, prod
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.capture.trace import LEAVES, Operation, Trace
+from nar.capture.trace import LEAVES, PARTS, Operation, Trace
 from nar.graphs.details import MASKS, NOT_READ, NUMBERS, Details, Mask
 from nar.graphs.ops import Trait, with_any
 
@@ -84,6 +84,7 @@ def attention_sizes(
 _WITH_HEADS = 4  # axes: batch, heads, length, width
 
 
+_LAYERS: Final = with_any(Trait.WEIGHTED)
 _CONVOLUTIONS: Final = with_any(Trait.CONVOLVES)
 # Their results have channels of their own on the second axis.
 _REARRANGES_CHANNELS: Final = frozenset({"pixel_shuffle", *_CONVOLUTIONS})
@@ -170,6 +171,7 @@ class _Reader:
         self._operations = trace.operations
         self._stated = trace.beside.stated
         self._widths: dict[int, int] = {}
+        self._projected: set[int] = set()
 
     def numbers(self, value: int) -> dict[str, int]:
         """The numbers of an operator that were read, by their names in `NUMBERS`."""
@@ -189,7 +191,23 @@ class _Reader:
             numbers |= {} if width is None else {"output_width": width}
         if "output_width" in numbers:
             self._widths[value] = numbers["output_width"]
+            if self._is_projected(operation, numbers):
+                self._projected.add(value)
         return numbers
+
+    def _is_projected(self, operation: Operation, numbers: Mapping[str, int]) -> bool:
+        """Whether a value is what layers make of whole features, and nothing else.
+
+        A layer that reads fewer features than its source has reads those of each head by itself.
+        """
+        if operation.operator in _LAYERS:
+            width = self._widths.get(operation.operands[0], 0)
+            return width in (0, numbers.get("input_width", width))
+        sources = [self._operations[each] for each in operation.operands if each in self._widths]
+        is_whole = sum(source.elements for source in sources) == operation.elements
+        are_projected = all(each in self._projected for each in operation.operands[: len(sources)])
+        is_part = operation.operator in PARTS and len(sources) == 1
+        return bool(sources) and are_projected and (is_whole or is_part)
 
     def _width(self, operation: Operation) -> int | None:
         """Channels or features of a result that its call does not state."""
@@ -208,16 +226,26 @@ class _Reader:
         return next((width for width in passed if width is not None), None)
 
     def _attention(self, operation: Operation) -> dict[str, int]:
-        sizes, query = operation.sizes, operation.operands[_QUERY]
+        sizes = operation.sizes
         numbers = {"mask": MASKS.index(self._mask(operation))}
-        size = sizes.get("head_size", 0)
-        heads = sizes.get("heads", self._widths.get(query, 0) // size if size else 0)
+        heads = self._heads(operation) or sizes.get("heads", 0)
         if heads:
             numbers |= {"heads": heads, "key_value_heads": self._key_heads(operation, heads)}
             width = heads * sizes.get("value_size", 0)
             numbers |= {"output_width": width} if width else {}
         window = self._window(operation, numbers["mask"])
         return numbers if window is None else numbers | {"window": window}
+
+    def _heads(self, operation: Operation) -> int:
+        """Heads of a query that layers make, by its width; 0 where that is not known.
+
+        The axis of heads does not tell where windows or heads are put into the batch.
+        """
+        value, size = operation.operands[_QUERY], operation.sizes.get("head_size", 0)
+        width, places = self._widths.get(value, 0), operation.sizes.get("queries", 0)
+        if value not in self._projected or not size or width % size or not width * places:
+            return 0
+        return 0 if self._operations[value].elements % (width * places) else width // size
 
     def _key_heads(self, operation: Operation, heads: int) -> int:
         """Heads of the key: the key was made with fewer numbers for a place than the query."""
@@ -264,11 +292,21 @@ class _Reader:
 
 def _passed(operation: Operation, source: Operation, width: int) -> int | None:
     """The width of a result, from that of a value that it reads; None where no axis has it."""
-    axes = [axis for axis, extent in enumerate(source.shape) if extent == width]
-    if len(axes) == 1 and len(operation.shape) == len(source.shape):
-        return operation.shape[axes[0]]
-    is_whole = width in operation.shape or operation.elements == source.elements
-    return width if is_whole else None
+    if width in operation.shape:
+        return width
+    if operation.elements == source.elements:
+        # Patches that are merged have wider channels; heads that are split have their batch.
+        is_merged = operation.shape[:1] == source.shape[:1] and source.shape[-1:] == (width,)
+        return operation.shape[-1] if is_merged and _is_ranked(operation, source) else width
+    if operation.operator not in PARTS or not source.elements:
+        return None
+    # Of a cut along the channels, whatever the shape in which it is seen.
+    part, rest = divmod(width * operation.elements, source.elements)
+    return None if rest else part
+
+
+def _is_ranked(operation: Operation, source: Operation) -> bool:
+    return len(operation.shape) == len(source.shape)
 
 
 def _joined(operation: Operation, sources: Sequence[tuple[Operation, int]]) -> int | None:

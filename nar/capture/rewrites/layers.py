@@ -164,7 +164,7 @@ def attention(match: Matcher, operation: Operation) -> Operation | None:
                 operands=(query, key, operation.operands[1 - side], *biases),
                 numbers=(),
                 attributes=heads,
-                sizes=_sizes(operation, scored) | stated,
+                sizes={**_sizes(operation, scored), **stated},
             ),
         )
     return None
