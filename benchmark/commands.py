@@ -479,3 +479,23 @@ def recognised(
         stdout.print(text, markup=False)
     else:
         page.write_page(results, text)
+
+
+@app.command()
+@reporting_errors
+def described(
+    seed: Annotated[int, typer.Option(help="Draws the models.")] = 0,
+    groups: Annotated[list[str] | None, typer.Option("--group", help="Only these.")] = None,
+    results: Annotated[Path | None, typer.Option(help="Directory that gets the page.")] = None,
+) -> None:
+    """Read the attention of 130 models beside their configurations, for some five minutes."""
+    from benchmark import described as page
+    from nar.corpus import Corpus, shipped_corpus
+
+    cards = list(Corpus(shipped_corpus()).cards())
+    wanted = groups or list(page.GROUPS)
+    asked = {name: page.ask(page.drawn(cards, name, seed)) for name in wanted}
+    if results is None:
+        stdout.print(page.as_markdown(asked), markup=False)
+    else:
+        page.write_page(results, asked)

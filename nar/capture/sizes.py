@@ -97,11 +97,12 @@ def stated_of(modules: Iterable[tuple[str, object]]) -> dict[str, dict[str, int]
     """What modules state of the attention that they run: see `nar.capture.trace.Beside`.
 
     Args:
-        modules: Each with its path. Only their plain attributes are read, no code of theirs runs.
+        modules: Each with its path. Only their plain attributes are read, and those of their
+            configurations; no code of theirs runs.
     """
     stated: dict[str, dict[str, int]] = {}
     for path, module in modules:
-        attributes = vars(module)
+        attributes = _of_config(vars(module)) | vars(module)
         numbers = {
             what: read(attributes[word])
             for what, words, read in _STATED
@@ -112,6 +113,17 @@ def stated_of(modules: Iterable[tuple[str, object]]) -> dict[str, dict[str, int]
         if said:
             stated[path] = said
     return stated
+
+
+def _of_config(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """The window that the configuration of a layer states for it, as those of transformers do."""
+    config = getattr(attributes.get("config"), "__dict__", {})
+    layer, kinds = attributes.get("layer_idx"), config.get("layer_types")
+    if not isinstance(layer, int) or not config.get("sliding_window"):
+        return {}
+    if isinstance(kinds, list) and layer < len(kinds) and "sliding" not in str(kinds[layer]):
+        return {"sliding_window": 0}
+    return {"sliding_window": config["sliding_window"]}
 
 
 def _window(value: Any) -> int | None:  # noqa: ANN401

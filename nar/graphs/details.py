@@ -5,7 +5,7 @@ sizes of one design have other widths and one graph.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import numpy as np
@@ -42,7 +42,8 @@ class OperatorDetails:
             its own. ``constant``: which keys is fixed, or stated with the input. ``learned``:
             weights are added to the scores, as positions are. ``computed``: what is added depends
             on the data.
-        window: Of attention, how many keys a query may read at most, 0 where all.
+        window: Of attention, how many keys a query may read at most, as its module states it; 0
+            where all. Where a window looks both ways, some modules state one side.
     """
 
     path: str | None = None
@@ -101,6 +102,13 @@ class Details:
             mask=None if mask is None else MASKS[mask],
             **known,
         )
+
+    def without_sizes(self) -> "Details":
+        """What is true of the same design at any width: masks, paths and what was not read."""
+        numbers = np.full_like(self.numbers, NOT_READ)
+        kept = [NUMBERS.index(name) for name in ("mask", "window")]
+        numbers[:, kept] = self.numbers[:, kept]
+        return replace(self, numbers=numbers, inputs=(), outputs=())
 
     def __iter__(self) -> Iterator[OperatorDetails]:
         """What was seen of each operator, in the order of the graph."""

@@ -89,8 +89,8 @@ def _capture_for_real(name: str, class_name: str, config_of: Callable[[], Config
     # An estimate: products with weights grow with the square of the width, attention less.
     graph = replace(capture.graph, parameters=size, flops=capture.graph.flops * by**2)
     weights = weights_in(_weightless(build))
-    # Its widths and heads are those of the narrow model.
-    return replace(capture, network=fingerprinted(graph), weights=weights, details=None)
+    details = capture.details.without_sizes() if capture.details else None
+    return replace(capture, network=fingerprinted(graph), weights=weights, details=details)
 
 
 def _narrowing(class_name: str, config_of: Callable[[], Config]) -> int:
