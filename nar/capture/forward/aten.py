@@ -160,6 +160,7 @@ BATCH_NORMS = (
     "cudnn_batch_norm _batch_norm_no_update _batch_norm_with_update batch_norm "
     "_batch_norm_impl_index"
 )
+CELLS = {"lstm_cell": "lstm", "gru_cell": "gru", "rnn_tanh_cell": "rnn", "rnn_relu_cell": "rnn"}
 RECURRENT = {"lstm": "lstm", "gru": "gru", "rnn_tanh": "rnn", "rnn_relu": "rnn"}
 
 
@@ -177,6 +178,7 @@ def aten_table() -> Table:
         **dict.fromkeys(BATCH_NORMS.split(), emit.batch_norm),
         **{name: emit.recurrent(operator) for name, operator in RECURRENT.items()},
         **dict.fromkeys(("lt", "le", "gt", "ge"), emit.ordered),
+        **{name: emit.cell(operator) for name, operator in CELLS.items()},
         "mul": emit.multiplied,
         "multiply": emit.multiplied,
         "pow": emit.power,

@@ -460,6 +460,27 @@ def recurrent(operator: str) -> Emit:
     return emit
 
 
+def cell(operator: str) -> Emit:
+    """One step of a recurrent layer: its number is how many states it reads after its input."""
+
+    def emit(builder: TraceBuilder, call: AtenCall) -> int:
+        source, state = call.shapes[0], call.shapes[1]
+        states = 2 if operator == "lstm" else 1
+        weights = sum(prod(shape) for shape in call.shapes[1 + states :] if len(shape) == 2)
+        builder.flops += 2 * weights * prod(source[:-1])
+        ratio = channel_ratio(source[-1], state[-1])
+        return builder.emit(
+            operator,
+            call.values,
+            state,
+            numbers=(float(states),),
+            attributes=ratio,
+            sizes=layer_sizes(source[-1], state[-1]),
+        )
+
+    return emit
+
+
 def first_operand(operator: str) -> Emit:
     """One operation that reads its first tensor; the other tensors only steer it."""
 

@@ -46,6 +46,13 @@ def sequence_shapes(args: tuple[Any, ...]) -> tuple[Shape, ...]:
     return (sequence, *(tuple(tensor.shape) for tensor in states))
 
 
+def states_shapes(args: tuple[Any, ...]) -> tuple[Shape, ...]:
+    """Shapes of the results of a recurrent cell: its states."""
+    state = args[1]
+    states = [state] if isinstance(state, Tensor) else list(state)
+    return tuple(tuple(each.shape) for each in states)
+
+
 def linear_shape(args: tuple[Any, ...]) -> tuple[Shape]:
     """Shape of a linear layer's result."""
     _fit("input", args[0].shape[-1:], args[1].shape[-1:])
@@ -94,6 +101,10 @@ def opaque_functions() -> dict[Callable[..., Any], tuple[str, Shapes | None]]:
         functions.gru: ("aten::gru", sequence_shapes),
         functions.rnn_tanh: ("aten::rnn_tanh", sequence_shapes),
         functions.rnn_relu: ("aten::rnn_relu", sequence_shapes),
+        **{
+            getattr(functions, name): (f"aten::{name}", states_shapes)
+            for name in ("lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell")
+        },
         # On meta tensors torch computes these in Python: two thirds of the time of a network.
         functional.batch_norm: ("aten::batch_norm", channels_shape),
         functional.gelu: ("aten::gelu", same_shape),

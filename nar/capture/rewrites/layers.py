@@ -81,6 +81,7 @@ _MAX_STEPS_ON_BIAS = 6
 # Chosen: a bound on the values between both products of a sliding window, as many times over as an
 # example has chunks; some twenty of Longformer's.
 _MAX_MOVES = 64
+_RECURRENT = frozenset({"lstm", "gru", "rnn"})
 _REPEATS = frozenset({"repeat"})
 _CHOOSES_ROWS = frozenset({"constant", "compare", "logical"})
 _CHOICES = frozenset({"where", "masked_fill"})
@@ -140,6 +141,57 @@ def conv_bias(match: Matcher, operation: Operation) -> Operation | None:
         ):
             return replace(layer, operands=(*layer.operands, bias), shape=operation.shape)
     return None
+
+
+def layer_of_cells(match: Matcher, operation: Operation) -> Operation | None:
+    """Cells of the same weights, one after another on the parts of a value, are a layer.
+
+    The first cell begins with states of its own; the second shows that there is a sequence. Its
+    source may be a layer of cells itself: cells are stacked in one loop.
+    """
+    if len(operation.numbers) != 1:
+        return None
+    states = int(operation.numbers[0])
+    source, before = operation.operands[0], operation.operands[1]
+    weights = operation.operands[1 + states :]
+    last = match[before]
+    is_cell_before = (
+        last.operator == operation.operator and last.operands[-len(weights) :] == weights
+    )
+    if not is_cell_before:
+        return None
+    whole = last.operands[0] if not last.numbers else _sequence(match, last.operands[0])
+    if whole is None or not _is_step_of(match, source, whole):
+        return None
+    layer = replace(operation, operands=(whole, *weights), numbers=())
+    if last.numbers:
+        match.replace(before, replace(layer, shape=last.shape))
+    return layer
+
+
+def _sequence(match: Matcher, step: int) -> int | None:
+    """The value that has all steps, where a value is one of them."""
+    whole = match.whole_of(step)
+    is_layer = match[step].operator in _RECURRENT and not match[step].numbers
+    return step if whole is None and is_layer else whole
+
+
+def _is_step_of(match: Matcher, step: int, whole: int) -> bool:
+    """Whether a value is a step of a value, or of the same layer of cells as it."""
+    if match.whole_of(step) == whole:
+        return True
+    one, other = match[step], match[whole]
+    return one.operator in _RECURRENT and not one.numbers and one.operands == other.operands
+
+
+def joined_cells(match: Matcher, operation: Operation) -> Operation | None:
+    """The results of all steps of one layer, put together, are the result of the layer."""
+    layers = [match[value] for value in operation.operands]
+    first = layers[0]
+    is_one = first.operator in _RECURRENT and not first.numbers and len(layers) > 1
+    if not is_one or any(each.operands != first.operands for each in layers):
+        return None
+    return replace(first, shape=operation.shape)
 
 
 def attention(match: Matcher, operation: Operation) -> Operation | None:

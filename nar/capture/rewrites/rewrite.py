@@ -42,7 +42,16 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "index": (layers.embedding,),
     "slice": (layers.part_of_linear,),
     "split": (layers.part_of_linear,),
-    "concat": (turned_halves, turned_in_part, layers.rearranged, layers.joined),
+    "lstm": (layers.layer_of_cells,),
+    "gru": (layers.layer_of_cells,),
+    "rnn": (layers.layer_of_cells,),
+    "concat": (
+        layers.joined_cells,
+        turned_halves,
+        turned_in_part,
+        layers.rearranged,
+        layers.joined,
+    ),
     "attention": (layers.fused_attention,),
     "add": (
         layers.linear_bias,
