@@ -1,9 +1,10 @@
 """Capture of an ONNX file: its graph only, never weights that lie in other files."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from math import prod
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, Final
 
@@ -51,7 +52,10 @@ def capture_onnx(path: Path, *, name: str) -> Capture:
 
 
 def _load(path: Path) -> Any:  # noqa: ANN401
-    model = onnx().load(path, load_external_data=False)
+    if path.stat().st_size > _MOST_BYTES:
+        model = onnx().load_model_from_string(_without_weights(path))
+    else:
+        model = onnx().load(path, load_external_data=False)
     if not model.graph.node:
         raise ValueError("wanted an ONNX model with nodes, came none")
     if model.functions:
@@ -61,6 +65,90 @@ def _load(path: Path) -> Any:  # noqa: ANN401
     del model.graph.node[:]
     model.graph.node.extend(nodes)
     return model
+
+
+# What a message of a file may hold: tensors, the fields of their numbers, and messages around them.
+# Numbers are those of ``onnx.proto``.
+_NUMBERS: Final = None
+_TENSOR: Final = dict.fromkeys((4, 5, 6, 7, 9, 10, 11), _NUMBERS)
+_ATTRIBUTE: Final[dict[int, Any]] = {5: _TENSOR, 10: _TENSOR}
+_GRAPH: Final = {1: {5: _ATTRIBUTE}, 5: _TENSOR, 15: {1: _TENSOR, 2: _TENSOR}}
+_ATTRIBUTE.update({6: _GRAPH, 11: _GRAPH})  # a body
+_MODEL: Final = {7: _GRAPH, 25: {7: {5: _ATTRIBUTE}}}
+_ELSEWHERE: Final = bytes([14 << 3, 1])  # ``data_location: EXTERNAL``
+_MOST_BYTES: Final = 2**31 - 1  # of a message, by the libraries of protobuf
+# Chosen: more numbers than this are a weight, of which the shape is enough.
+_MOST_WEIGHT_BYTES: Final = 1 << 20
+_VARINT, _EIGHT, _LENGTH, _FOUR = 0, 1, 2, 5
+
+
+def _without_weights(path: Path) -> bytes:
+    """The bytes of a model without the numbers of its weights, which are never in memory.
+
+    Raises:
+        ValueError: The file is no message of protobuf.
+        OSError: It cannot be read.
+    """
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+        try:
+            return _kept(content, 0, len(content), _MODEL)
+        except (IndexError, KeyError, RecursionError) as error:
+            raise ValueError("wanted a model of ONNX, came a file that is none") from error
+
+
+def _kept(content: mmap, start: int, end: int, held: Mapping[int, Any]) -> bytes:
+    """The part of a message that is kept: all but the numbers of large tensors."""
+    parts: list[bytes] = []
+    is_left_out = False
+    while start < end:
+        field = start
+        key, start = _varint(content, start)
+        number, kind = key >> 3, key & 7
+        length, body = _extent(content, start, kind)
+        start = body + length
+        if start > end:
+            raise IndexError(start)
+        inner = held.get(number, held)
+        if kind != _LENGTH or inner is held:
+            parts.append(content[field:start])
+        elif inner is not _NUMBERS:
+            inside = _kept(content, body, start, inner)
+            parts += [_as_varint(key), _as_varint(len(inside)), inside]
+        elif length <= _MOST_WEIGHT_BYTES:
+            parts.append(content[field:start])
+        else:
+            is_left_out = True
+    return b"".join([*parts, _ELSEWHERE] if is_left_out else parts)
+
+
+def _extent(content: mmap, start: int, kind: int) -> tuple[int, int]:
+    """How many bytes the value of a field has, and where they begin."""
+    if kind == _LENGTH:
+        return _varint(content, start)
+    if kind == _VARINT:
+        return _varint(content, start)[1] - start, start
+    return {_EIGHT: 8, _FOUR: 4}[kind], start
+
+
+def _varint(content: mmap, start: int) -> tuple[int, int]:
+    """A number of seven bits a byte, the lowest first, and where it ends."""
+    number = shift = 0
+    while True:
+        byte = content[start]
+        number |= (byte & 0x7F) << shift
+        start, shift = start + 1, shift + 7
+        if byte < 0x80:
+            return number, start
+        if shift > 63:
+            raise IndexError(start)
+
+
+def _as_varint(number: int) -> bytes:
+    content = bytearray()
+    while number > 0x7F:
+        content.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*content, number])
 
 
 class OnnxReader:
