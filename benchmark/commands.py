@@ -228,6 +228,36 @@ def verdicts(
 
 @app.command()
 @reporting_errors
+def changes(
+    results: Annotated[
+        Path | None, typer.Option(help="Directory that gets the page, both halves of it.")
+    ] = None,
+) -> None:
+    """Measure how often a difference in words names the edit that was made; half a minute."""
+    from benchmark.evidence.changes import as_markdown, write_page
+
+    if results is not None:
+        write_page(results)
+    else:
+        sys.stdout.write(as_markdown(["validation"]))
+
+
+@app.command()
+@reporting_errors
+def known_codes(target: Target) -> None:
+    """Read the neighbourhoods of all architectures of the shipped corpus anew: a decision."""
+    from nar.answers.coverage import known_codes, write_codes
+    from nar.corpus import Corpus, shipped_corpus
+
+    shards = Corpus(shipped_corpus()).shards()
+    codes = known_codes(item.graph for _, items in shards for item in items)
+    write_codes(target, codes)
+    sizes = ", ".join(f"{len(each):,} of radius {radius}" for radius, each in codes.items())
+    stdout.print(f"{sizes}, in {target}", soft_wrap=True)
+
+
+@app.command()
+@reporting_errors
 def wrapped(
     results: Annotated[
         Path | None, typer.Option(help="Directory that gets the page, both halves of it.")

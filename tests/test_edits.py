@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from graphs import Drawing, random_graph
 
-from nar.answers.edits import Edits, edits_between
+from nar.answers.comparison import edits_between
+from nar.answers.edits import Edits
 from nar.corpus import Corpus, shipped_corpus
 from nar.graphs.canonical import canonical
 from nar.graphs.graph import ComputationalGraph

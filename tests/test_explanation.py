@@ -39,7 +39,7 @@ def test_what_is_shared_and_what_is_not():
 
 def test_nothing_is_shared():
     told = motif_difference(Cut(DEPLOYED), Cut(fingerprinted(graph_of("input; gelu 0; gelu 1"))))
-    assert (told.shared, told.in_shared) == ((), (0.5, 2 / 3))
+    assert (told.shared, told.in_shared) == ((), (1 / 4, 1 / 3))
     assert all(not (each.first and each.second) for each in told.other)
 
 

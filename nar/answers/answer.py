@@ -15,9 +15,9 @@ from functools import cached_property
 from typing import Any, Final, Protocol
 
 from nar.answers.bodies import Dissected, SharedBody, differing, shared_bodies
+from nar.answers.comparison import edits_between
 from nar.answers.coverage import Coverage, coverage, shipped_codes
 from nar.answers.difference import Changes, Cut, Explanation, motif_difference
-from nar.answers.edits import edits_between
 from nar.answers.part_of import Whole, wholes_of
 from nar.answers.query import PARTS, Answer, Part, Query
 from nar.answers.verdict import HITS, FamilyVerdict, Resemblance, family_verdict, resemblance

@@ -11,7 +11,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from nar.answers.bodies import Dissected, differing
-from nar.answers.edits import Edits, edits_between
+from nar.answers.comparison import edits_between
+from nar.answers.edits import Edits
 from nar.answers.roles import Role
 from nar.answers.words import (
     TOO_LITTLE_TEXT,

@@ -5,7 +5,8 @@ place of another, and a text.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 from nar.graphs.ops import Trait, with_any
@@ -75,27 +76,28 @@ _SWAPS: Final[Mapping[EditKind, frozenset[str]]] = {
 }
 
 
-def kind_of_run(removed: Sequence[str], added: Sequence[str], part: Part) -> EditKind:
+@lru_cache(maxsize=4096)  # chosen: two networks have some hundred different runs
+def kind_of_run(removed: str, added: str, part: Part) -> EditKind:
     """What it is called that operators come or go.
 
     Args:
-        removed: Operators that go, in canonical order; a star stands behind a learned operand.
+        removed: Operators that go, in canonical order, with a space between; a star stands behind a
+            learned operand.
         added: Operators that come.
         part: Where.
 
     Example:
-        >>> kind_of_run((), ("mean", "linear", "relu", "linear", "sigmoid", "mul"), "body")
+        >>> kind_of_run("", "mean linear relu linear sigmoid mul", "body")
         'squeeze_excitation'
-        >>> kind_of_run(("sort",), ("cumsum",), "body")
+        >>> kind_of_run("sort", "cumsum", "body")
         'operators'
     """
-    texts = (" ".join(added), " ".join(removed))
     for run in _RUNS:
         if run.parts and part not in run.parts:
             continue
         if any(
             re.fullmatch(run.added, one) and re.fullmatch(run.removed, other)
-            for one, other in (texts, texts[::-1])
+            for one, other in ((added, removed), (removed, added))
         ):
             return run.kind
     return "operators"

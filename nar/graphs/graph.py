@@ -6,12 +6,14 @@ numbering.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nar.base.errors import InvalidGraphError
 from nar.graphs.ops import ATTRIBUTES, is_known, op_id, op_name
+from nar.graphs.ragged import offsets
 
 # Chosen: some ten times the largest graph of the corpus. Graphs from outside have lower limits
 # (`nar.wire.limits`).
@@ -174,10 +176,16 @@ def _one_cycle(operands: list[list[int]], waiting: list[int]) -> list[int]:
 
 def operand_lists(nodes: int, edge_index: NDArray[np.int32]) -> list[list[int]]:
     """The operands of each node, in their order."""
-    operands: list[list[int]] = [[] for _ in range(nodes)]
-    for source, target in edge_index.T.tolist():
-        operands[target].append(source)
-    return operands
+    source, target = edge_index
+    order = np.argsort(target, kind="stable")
+    sources: list[int] = source[order].tolist()
+    begins: list[int] = offsets(np.bincount(target, minlength=nodes)).tolist()
+    return [sources[begin:end] for begin, end in pairwise(begins)]
+
+
+def reader_lists(nodes: int, edge_index: NDArray[np.int32]) -> list[list[int]]:
+    """The readers of each node, in the order of the edges."""
+    return operand_lists(nodes, edge_index[::-1])
 
 
 def cut_out(graph: ComputationalGraph, kept: NDArray[np.bool_]) -> ComputationalGraph:

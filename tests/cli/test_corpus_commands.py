@@ -171,7 +171,8 @@ def test_siblings_share_the_design_in_other_widths(tmp_path):
 def test_diff_of_two_depths(work):
     told = answer("diff", "tv:deep", "tv:deeper", "--work", work)
     assert not told["same_topology"]
-    assert told["alike"] == pytest.approx(1 - 10 / 61, abs=1e-4)
+    assert told["alike"] == pytest.approx(1 - 7 / 43, abs=1e-4)
+    assert told["edits"]["text"] == "1 block more (conv relu conv relu conv add relu)"
     counts = {each["operator"]: (each["first"], each["second"]) for each in told["operators"]}
     assert counts["conv"] == (15, 18)
     added = [line for line in told["listing"] if line.startswith("+") and "+++" not in line]
@@ -213,7 +214,7 @@ def test_renew_writes_the_same_corpus(work, tmp_path):
 
 def test_diff_of_unlike_designs_lists_no_nodes(work):
     told = answer("diff", "hf:bert", "tv:deep", "--work", work)
-    assert told["alike"] < 0.1
+    assert told["alike"] < 0.2
     assert told["listing"] == []
     assert not told["shared_motifs"]
 
