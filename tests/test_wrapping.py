@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from graphs import bert, graph_of, resnet
 
-from nar.answers.wrapping import TakenOff, unwrapped
+from nar.answers.words import wrapping_text
+from nar.answers.wrapping import TakenOff, Wrapped, unwrapped
 from nar.graphs.fingerprints import fingerprinted
 from nar.graphs.ops import ATTRIBUTES, op_id
 
@@ -145,3 +146,47 @@ def test_several_networks_are_looked_up_together():
     assert [each and each.taken_off[0].operators for each in found] == [
         ("softmax",), None, ("argmax",), None,
     ]  # fmt: skip
+
+
+POINTWISE = {"kernel": 1, "kernel_shape": 1, "stride": 1, "dilation": 1, "rank": 2}
+
+
+def with_windows(graph):
+    """The graph with the attributes of a convolution of one place on its convolutions."""
+    attributes = graph.attributes.copy()
+    for name, number in POINTWISE.items():
+        attributes[graph.op_ids == op_id("conv"), ATTRIBUTES.index(name)] = number
+    return replace(graph, attributes=attributes, parameters=9)
+
+
+MIXED = "input; {0} 0; layer_norm 1; {0} 2; gelu 3; {0} 4; add 5 1; adaptive_avg_pool 6; linear 7"
+
+
+@pytest.mark.parametrize(
+    ("asked", "known"), [("conv", "linear"), ("linear", "conv")], ids=lambda each: each
+)
+def test_layers_of_each_place_are_known_as_linear_layers_and_as_convolutions(asked, known):
+    one, other = (with_windows(graph_of(MIXED.format(each))) for each in (asked, known))
+    found = behind(one, other)
+    assert found.network.exact == fingerprinted(other).exact
+    assert found.taken_off == (TakenOff("pointwise", (asked,), count=3),)
+    assert (
+        wrapping_text(Wrapped("network", (), found.taken_off))
+        == {
+            "conv": "with pointwise convolutions for 3 of its linear layers",
+            "linear": "with linear layers for 3 of its pointwise convolutions",
+        }[asked]
+    )
+
+
+def test_a_convolution_with_a_window_or_a_stride_is_no_linear_layer():
+    plain = graph_of("input; conv 0; relu 1; linear 2")
+    for name in ("kernel", "stride"):
+        windowed = with_windows(plain)
+        windowed.attributes[1, ATTRIBUTES.index(name)] = 2
+        assert behind(windowed, with_windows(graph_of("input; linear 0; relu 1; linear 2"))) is None
+
+
+def test_a_network_that_is_known_as_it_is_stays_as_it_is():
+    one, other = (with_windows(graph_of(MIXED.format(each))) for each in ("conv", "linear"))
+    assert behind(one, one, other) is None

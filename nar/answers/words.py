@@ -347,6 +347,12 @@ def _known(answer: "Answer") -> Iterator[Sentence]:
     yield from _changes(answer)
 
 
+_POINTWISE: Final[Mapping[tuple[str, ...], str]] = {
+    ("conv",): "pointwise convolutions for {} of its linear layers",
+    ("linear",): "linear layers for {} of its pointwise convolutions",
+}
+
+
 def wrapping_text(wrapped: "Wrapped") -> str:
     """What stands around a network.
 
@@ -368,6 +374,8 @@ def _taken_off(taken: "TakenOff") -> str:
             return f"low-rank adapters{rank} on {layers}"
         case "outputs":
             return "one more output" if taken.count == 1 else f"{taken.count} more outputs"
+        case "pointwise":
+            return _POINTWISE[taken.operators].format(taken.count)
     each = [f"{'an' if name[0] in 'aeiou' else 'a'} {name}" for name in taken.operators]
     *others, last = each
     listed = f"{', '.join(others)} and {last}" if others else last

@@ -16,6 +16,7 @@ from math import sqrt
 from typing import Final, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nar.graphs.canonical import Adjacency
 from nar.graphs.fingerprints import (
@@ -31,7 +32,7 @@ from nar.graphs.normal_form import LinearLayer
 from nar.graphs.ops import ATTRIBUTES, Trait, mask_of, op_id, op_name
 from nar.index.rows import Hit, IndexRow
 
-Place = Literal["result", "input", "layers", "outputs"]
+Place = Literal["result", "input", "layers", "outputs", "pointwise"]
 FindSame = Callable[..., Sequence[IndexRow]]
 
 # What is put behind a network to read its result: probabilities, choices, a scale, one embedding.
@@ -57,6 +58,9 @@ _SCALES: Final = frozenset(map(op_id, ("mul", "div")))
 _ADD: Final = op_id("add")
 _ADAPTED: Final = frozenset(map(op_id, ("linear", "conv")))
 _WEIGHTED: Final = mask_of(Trait.WEIGHTED)
+_POOLS: Final = mask_of(Trait.POOLS_TO_SIZE)
+_ON_POOLED: Final = mask_of(Trait.ON_POOLED)
+_LINEAR, _CONV = map(op_id, ("linear", "conv"))
 _CHANNEL_RATIO: Final = ATTRIBUTES.index("channel_ratio")
 # Chosen: nodes of the graphs that are looked up for one question, all together: hashing them takes
 # some 40 ms. Three operators on the input, one on the result and adapters are 16 graphs.
@@ -80,9 +84,10 @@ class TakenOff:
 
     Attributes:
         place: Behind a ``result``, before an ``input``, on some ``layers`` (adapters of low rank),
-            or further ``outputs``.
-        operators: Operators behind a result or before an input, in the order in which they run.
-        count: How many adapted layers or further outputs.
+            further ``outputs``, or layers that are ``pointwise``, which were written the other way.
+        operators: Operators behind a result or before an input, in the order in which they run. Of
+            pointwise layers, as which the network that is asked about has them.
+        count: How many adapted layers, further outputs or pointwise layers.
         rank: Rank of the adapters; 0 where it is not known.
     """
 
@@ -224,6 +229,8 @@ class _Peeling:
             return TakenOff(place, count=len(self._adapters), rank=self._rank(parameters))
         if place == "outputs":
             return TakenOff(place, count=len(names))
+        if place == "pointwise":
+            return TakenOff(place, tuple(dict.fromkeys(names)), len(names))
         # Results are peeled from the outside to the inside.
         return TakenOff(place, tuple(names if place == "input" else reversed(names)))
 
@@ -465,4 +472,44 @@ def _looks(graph: ComputationalGraph) -> list[_Look]:
         # What has no layer left is everybody's.
         if _WEIGHTED[left.op_ids].any():
             looks.append(_Look(peeling, step, left, Adjacency(left).topology()))
+    for written, layers in ((_CONV, _pointwise(graph)), (_LINEAR, _unpooled(graph))):
+        if layers.any():
+            other = _as_other(graph, layers, _LINEAR if written == _CONV else _CONV)
+            move: tuple[Place, str] = ("pointwise", op_name(written))
+            moves = (move,) * int(layers.sum())
+            step = _Step({}, frozenset(), moves)
+            looks.append(_Look(peeling, step, other, Adjacency(other).topology()))
     return looks
+
+
+# A layer over the features of each place is a linear layer to some, and a convolution to others.
+
+
+def _pointwise(graph: ComputationalGraph) -> NDArray[np.bool_]:
+    """Which nodes are convolutions of one place without a stride: shape (nodes,)."""
+    of = {name: graph.attributes[:, ATTRIBUTES.index(name)] for name in ("kernel", "stride")}
+    is_one: NDArray[np.bool_] = (graph.op_ids == _CONV) & (of["kernel"] == 1) & (of["stride"] == 1)
+    return is_one
+
+
+def _unpooled(graph: ComputationalGraph) -> NDArray[np.bool_]:
+    """Which nodes are linear layers of places, not of what a global pooling leaves."""
+    pooled = _POOLS[graph.op_ids]
+    operands, passes = operand_lists(graph.nodes, graph.edge_index), _ON_POOLED[graph.op_ids]
+    for node in Adjacency(graph).order:
+        if passes[node] and operands[node]:
+            pooled[node] |= pooled[operands[node][0]]
+    is_linear: NDArray[np.bool_] = (graph.op_ids == _LINEAR) & ~pooled
+    return is_linear
+
+
+def _as_other(
+    graph: ComputationalGraph, layers: NDArray[np.bool_], operator: int
+) -> ComputationalGraph:
+    """The graph whose layers are all of the other operator: linear, or a convolution of a map."""
+    op_ids, attributes = graph.op_ids.copy(), graph.attributes.copy()
+    op_ids[layers] = operator
+    window = {"kernel": 1, "kernel_shape": 1, "stride": 1, "dilation": 1, "rank": 2}
+    for name, number in window.items():
+        attributes[layers, ATTRIBUTES.index(name)] = number if operator == _CONV else 0
+    return replace(graph, op_ids=op_ids, attributes=attributes)
