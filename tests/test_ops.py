@@ -10,11 +10,10 @@ import pytest
 from nar.answers import roles
 from nar.capture import graphs as captured
 from nar.capture.rewrites import layers, norms, rewrite
-from nar.graphs import canonical, ops
+from nar.graphs import canonical, normal_form, ops
 from nar.graphs.architecture import coarse_block
-from nar.graphs.normal_form import rules
 from nar.graphs.ops import OPERATORS, OPS, Trait, op_id
-from nar.motifs import borders, neighbours, skeleton
+from nar.motifs import borders, neighbours
 from tests.graphs import graph_of
 
 WEIGHTED = (
@@ -48,7 +47,7 @@ def named(identifiers):
     ("derived", "wanted"),
     [
         pytest.param(masked(borders.HAS_WEIGHTS), WEIGHTED, id="layers at borders"),
-        pytest.param(masked(skeleton._IS_EXCHANGED), EXCHANGED, id="not in skeletons"),
+        pytest.param(masked(neighbours._IS_EXCHANGED), EXCHANGED, id="not in skeletons"),
         pytest.param(masked(roles._IS_MAKER), MAKERS, id="makers"),
         pytest.param(masked(roles._IS_BEGIN), BEGINS_HEAD, id="begins of heads"),
         pytest.param(captured.LAYERS, f"{WEIGHTED} {LEARNED_NORMS} prelu", id="own parameters"),
@@ -65,16 +64,26 @@ def named(identifiers):
             id="convolutions before a frozen norm",
         ),
         pytest.param(
-            {OPS[each] for each, rule in rules._RULES.items() if rule is rules.LinearSums.layer},
+            {
+                OPS[each]
+                for each, rule in normal_form._RULES.items()
+                if rule is normal_form.LinearSums.layer
+            },
             "conv conv_grouped conv_depthwise conv_transpose linear",
             id="layers that take a norm in",
         ),
-        pytest.param(named(rules._CONVOLUTIONS), "conv conv_grouped conv_depthwise", id="branches"),
         pytest.param(
-            named(rules._POOLINGS), "adaptive_avg_pool adaptive_max_pool", id="poolings of heads"
+            named(normal_form._CONVOLUTIONS), "conv conv_grouped conv_depthwise", id="branches"
         ),
         pytest.param(
-            named(rules._HAVE_PARTS), "split lstm gru rnn topk sort var max", id="several values"
+            named(normal_form._POOLINGS),
+            "adaptive_avg_pool adaptive_max_pool",
+            id="poolings of heads",
+        ),
+        pytest.param(
+            named(normal_form._HAVE_PARTS),
+            "split lstm gru rnn topk sort var max",
+            id="several values",
         ),
         pytest.param(
             masked(neighbours._IS_COMMUTATIVE), "add mul maximum minimum logical", id="commutative"
@@ -128,12 +137,12 @@ def test_a_norm_that_the_table_alone_gains_is_one_in_every_room():
         from nar.answers import roles
         from nar.capture.graphs import LAYERS
         from nar.capture.rewrites import rewrite
-        from nar.motifs import skeleton
+        from nar.motifs import neighbours
 
         new = ops.op_id("new_norm")
         assert ops.OPS.index("new_norm") == new == len(ops.OPS) - 1
         assert roles._IS_MAKER[new]
-        assert skeleton._IS_EXCHANGED[new]
+        assert neighbours._IS_EXCHANGED[new]
         assert "new_norm" in LAYERS
         assert "new_norm" in rewrite._LAYERS
         print("one row is enough")
