@@ -44,6 +44,7 @@ from nar.zoo.sources.transformers.composed import TRANSFORMERS_COMPOSED
 from nar.zoo.sources.transformers.models import TRANSFORMERS
 from nar.zoo.sources.vit_pytorch import VIT_PYTORCH
 from nar.zoo.sources.x_transformers import X_TRANSFORMERS
+from nar.zoo.sources.yolo import YOLO
 
 GROUP = "nar.sources"
 
@@ -144,6 +145,7 @@ SOURCES: tuple[Source, ...] = (
     tabled.DYNAMIC_NETWORK_ARCHITECTURES,
     tabled.PYTORCHVIDEO,
     tabled.LIBREYOLO,
+    YOLO,
     tabled.ASTEROID,
     tabled.DEMUCS,
     tabled.NEURALOP,

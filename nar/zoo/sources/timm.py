@@ -1,4 +1,4 @@
-"""The models that timm registers, at the input size that their default configuration names."""
+"""The models that timm registers, at the input size that their configuration names."""
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
@@ -23,9 +23,24 @@ from nar.zoo.source import Entry, Source, by_forward
 
 
 def timm_names() -> list[str]:
-    """Every registered model; pretrained tags are left out, for they share an architecture."""
+    """Every registered model, then the pretrained tags that give it another last layer or size."""
     names: list[str] = import_library("timm").list_models()
-    return names
+    return [*names, *_tagged()]
+
+
+@cache
+def _tagged() -> tuple[str, ...]:
+    """Names with a tag: one for each number of classes or size of image beside the model's own.
+
+    Other tags share an architecture. A tower without a classifier has no classes.
+    """
+    timm, models = import_library("timm"), import_library("timm.models")
+    first: dict[tuple[object, ...], str] = {}
+    for name in (*timm.list_models(), *timm.list_models(pretrained=True)):
+        config = models.get_pretrained_cfg(name)
+        size = config.input_size if config and config.fixed_input_size else None
+        first.setdefault((name.partition(".")[0], config and config.num_classes, size), name)
+    return tuple(name for name in first.values() if "." in name)
 
 
 def timm_family(model: str) -> str:
@@ -35,7 +50,7 @@ def timm_family(model: str) -> str:
 
 def _entry(model: str) -> Entry | None:
     timm = import_library("timm")
-    if not timm.models.is_model(model):
+    if model not in _tagged() and ("." in model or not timm.models.is_model(model)):
         return None
     build = partial(timm.create_model, model, pretrained=False)
     return Entry(
@@ -104,7 +119,7 @@ TIMM = Source(
     name="timm",
     library="timm",
     licence="Apache-2.0",
-    form="<model>",
+    form="<model>[.<tag>]",
     example="resnet50",
     names=timm_names,
     entry=_entry,

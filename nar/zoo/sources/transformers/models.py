@@ -1,7 +1,8 @@
 """The models of transformers: every class of its auto tables, and its published sizes.
 
 ``transformers:bert/BertForMaskedLM`` is a class in its type's default configuration,
-``transformers:bert/BertForMaskedLM@bert-large-uncased`` in that of a published checkpoint.
+``transformers:bert/BertForMaskedLM@bert-large-uncased`` in that of a published checkpoint, and
+``transformers:bert/BertForMaskedLM@hidden_act=relu`` with one setting that people change.
 """
 
 from collections.abc import Callable
@@ -10,20 +11,25 @@ from functools import partial
 from nar.zoo.source import Entry, Source
 from nar.zoo.sources.transformers.capture import capture_config
 from nar.zoo.sources.transformers.configs import Config, default_config
-from nar.zoo.sources.transformers.sizes import published_config, published_sizes, task_of_classes
+from nar.zoo.sources.transformers.sizes import (
+    published_config,
+    published_sizes,
+    swept_settings,
+    task_of_classes,
+)
 from nar.zoo.sources.transformers.tasks import task_of_pairs
 
 MARK = "@"
 
 
 def _names() -> list[str]:
-    """Every class of the auto tables, then every published size in the usual classes of its type.
+    """Every class, then every published size and swept setting in the usual classes of its type.
 
     Raises:
         MissingLibraryError: transformers is not installed.
     """
     names = ["/".join(pair) for pair in task_of_pairs()]
-    for size in published_sizes().values():
+    for size in (*published_sizes().values(), *swept_settings().values()):
         names += [
             f"{size.model_type}/{class_name}{MARK}{size.checkpoint}"
             for class_name in task_of_classes(size)
@@ -37,21 +43,23 @@ def _entry(model: str) -> Entry | None:
     task = task_of_pairs().get((model_type, class_name))
     config_of: Callable[[], Config] = partial(default_config, model_type)
     if mark:
-        size = published_sizes().get(checkpoint)
+        swept = swept_settings().get((model_type, checkpoint))
+        size = swept or published_sizes().get(checkpoint)
         if size is None or size.model_type != model_type:
             return None
         task, config_of = task_of_classes(size).get(class_name), partial(published_config, size)
     if task is None:
         return None
     capture = partial(capture_config, class_name=class_name, config_of=config_of)
-    return Entry(model_type, task, capture)
+    is_swept = bool(mark) and (model_type, checkpoint) in swept_settings()
+    return Entry(model_type, task, capture, tier="swept" if is_swept else "named")
 
 
 TRANSFORMERS = Source(
     name="transformers",
     library="transformers",
     licence="Apache-2.0",
-    form=f"<type>/<class> or <type>/<class>{MARK}<checkpoint>",
+    form=f"<type>/<class>[{MARK}<checkpoint> or {MARK}<setting>]",
     example="bert/BertForMaskedLM",
     names=_names,
     entry=_entry,

@@ -2,6 +2,7 @@
 
 ``transformers:bert/BertForMaskedLM@bert-large-uncased`` is that class in the configuration that
 ``tables/sizes.yaml`` cites for the checkpoint. Only sizes are read: there are no weights.
+``...@attention_bias=true`` is the default configuration with a field of ``tables/flags.yaml``.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,22 +11,21 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import yaml
+
 from nar.base.workspace import package_yaml
 from nar.zoo.libraries import import_library
 from nar.zoo.sources.transformers.configs import Config, parts
 from nar.zoo.sources.transformers.tasks import task_of_pairs
 
-# Tasks that trained models are rarely used for.
+# Tasks that trained models are rarely used for. Pretraining is none of them: encoders are published
+# with its heads.
 _UNUSUAL = frozenset(
     (
         "any-to-any",
-        "audio-frame-classification",
         "decision",
         "keypoint-matching",
-        "masked-image-modeling",
         "next-sentence-prediction",
-        "pretraining",
-        "speaker-verification",
     )
 )
 # If a type has a class for such a task, its generator serves that task.
@@ -41,7 +41,7 @@ class PublishedSize:
     """A row of the table.
 
     Attributes:
-        checkpoint: Name it is published under, without its owner.
+        checkpoint: Name it is published under, without its owner; or the setting that is swept.
         model_type: Type of its configuration.
         overrides: Fields in which it differs from the type's default configuration.
         cite: Where its numbers stand.
@@ -69,6 +69,36 @@ def published_sizes() -> dict[str, PublishedSize]:
                 raise ValueError(f"{size.checkpoint}: wanted one row, came another")
             sizes[size.checkpoint] = size
     return sizes
+
+
+@cache
+def swept_settings() -> dict[tuple[str, str], PublishedSize]:
+    """Rows of the table of flags, by model type and setting: no checkpoint, its default size.
+
+    Example:
+        >>> swept_settings()["phi", "qk_layernorm=true"].overrides
+        {'qk_layernorm': True}
+    """
+    table = package_yaml("zoo", "sources", "transformers", "tables/flags.yaml")
+    return {
+        (model_type, setting): PublishedSize(
+            setting, model_type, _fields(setting, row), _why(row), ()
+        )
+        for model_type, settings in table.items()
+        for setting, row in settings.items()
+    }
+
+
+def _fields(setting: str, row: str | Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that a setting names: ``norm_bias=true,mlp_bias=true``."""
+    if not isinstance(row, str):
+        return dict(row["set"])
+    pairs = (field.partition("=") for field in setting.split(","))
+    return {name: yaml.safe_load(value) for name, _, value in pairs}
+
+
+def _why(row: str | Mapping[str, Any]) -> str:
+    return row if isinstance(row, str) else str(row["why"])
 
 
 def _rows(group: Mapping[str, Any]) -> Iterator[PublishedSize]:
@@ -103,7 +133,11 @@ def _usual(tasks: frozenset[str]) -> frozenset[str]:
 def published_config(size: PublishedSize) -> Config:
     """The configuration of a row, without a cache of past tokens."""
     config_class = import_library("transformers").CONFIG_MAPPING[size.model_type]
-    return as_published(config_class(**deepcopy(dict(size.overrides))))
+    overrides = deepcopy(dict(size.overrides))
+    kind = overrides.get("layer_types")
+    if isinstance(kind, str):  # the same for every layer
+        overrides["layer_types"] = [kind] * config_class().num_hidden_layers
+    return as_published(config_class(**overrides))
 
 
 def as_published(config: Config) -> Config:
