@@ -3,14 +3,18 @@
 `nar lock` writes one, `nar check` compares models with it.
 """
 
+import zlib
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from nar.answers.change_kinds import ChangeKind
+from nar.answers.comparison import edits_between
 from nar.answers.difference import (
     MotifCounts,
     MotifDifference,
@@ -18,11 +22,13 @@ from nar.answers.difference import (
     compare_motifs,
     motif_times,
 )
+from nar.answers.edits import Edits
 from nar.base.errors import InvalidInputError
 from nar.base.files import write_text
 from nar.capture import CAPTURE_VERSION
 from nar.graphs.architecture import Architecture
 from nar.graphs.canonical import Adjacency
+from nar.graphs.design_change import DesignChange, design_change
 from nar.graphs.fingerprints import sameness
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.normal_form import NORMAL_FORM_VERSION
@@ -30,6 +36,14 @@ from nar.graphs.ops import ATTRIBUTES
 from nar.motifs.partition import partition
 
 _RATIO: Final = ATTRIBUTES.index("channel_ratio")
+# Chosen: of the nine levels of zlib; a lock is written once and read often.
+_LEVEL: Final = 9
+_OF_DESIGN: Final[Mapping[DesignChange, ChangeKind]] = {
+    "sharing": ChangeKind.WEIGHTS,
+    "weights": ChangeKind.WEIGHTS,
+    "widths": ChangeKind.WIDTH,
+    "settings": ChangeKind.ATTRIBUTES,
+}
 _VERSION: Final = f"{CAPTURE_VERSION}.{NORMAL_FORM_VERSION}"
 
 
@@ -58,6 +72,7 @@ class Locked(_Record):
         motifs: Motif types by first occurrence.
         inputs: The inputs that were stated, each as ``--input`` takes it; none where nobody stated
             any.
+        graph: The graph, packed, so that a change can be said in words; empty in locks of before.
     """
 
     parameters: int
@@ -68,6 +83,7 @@ class Locked(_Record):
     settings: str
     motifs: tuple[LockedMotif, ...]
     inputs: tuple[str, ...] = ()
+    graph: str = ""
 
 
 class Lock(_Record):
@@ -125,6 +141,37 @@ def locked(item: Architecture, inputs: tuple[str, ...] = ()) -> Locked:
         settings=_settings(item.graph),
         motifs=motifs,
         inputs=inputs,
+        graph=_packed(item.graph),
+    )
+
+
+def _packed(graph: ComputationalGraph) -> str:
+    """A graph as a text of some two kilobytes for 500 operators."""
+    sizes = np.array([graph.nodes, graph.edges, graph.parameters, graph.flops], "<i8")
+    # Columns, and how far back an operand stands, repeat where blocks do.
+    source, target = graph.edge_index.astype("<i4")
+    parts = (sizes, graph.op_ids.astype("<u2"), graph.attributes.T.astype("<i2"), target - source)
+    readings = np.bincount(target, minlength=graph.nodes).astype("<i4")
+    content = b"".join(part.tobytes() for part in (*parts, readings))
+    return b64encode(zlib.compress(content, _LEVEL)).decode()
+
+
+def _unpacked(text: str) -> ComputationalGraph:
+    content = zlib.decompress(b64decode(text))
+    nodes, edges, parameters, flops = np.frombuffer(content, "<i8", 4).tolist()
+    widths = (("<u2", nodes), ("<i2", nodes * len(ATTRIBUTES)), ("<i4", edges), ("<i4", nodes))
+    parts, place = [], 4 * 8
+    for kind, count in widths:
+        parts.append(np.frombuffer(content, kind, count, place))
+        place += parts[-1].nbytes
+    op_ids, attributes, back, readings = parts
+    target = np.repeat(np.arange(nodes, dtype=np.int32), readings)
+    return ComputationalGraph(
+        op_ids.astype(np.uint16),
+        np.ascontiguousarray(attributes.reshape(len(ATTRIBUTES), nodes).T).astype(np.int16),
+        np.stack([target - back, target]).astype(np.int32),
+        parameters,
+        flops,
     )
 
 
@@ -206,12 +253,36 @@ def change(before: Locked, now: Locked) -> LockedChange | None:
     """What changed since a model was locked; None if it is the same network."""
     if before.exact == now.exact:
         return None
-    motifs = compare_motifs(_times(before.motifs), _times(now.motifs))
-    return LockedChange(_kind(before, now, motifs), before, now, motifs)
+    graphs = _graphs(before, now)
+    edits = edits_between(*graphs) if graphs else Edits()
+    motifs = compare_motifs(_times(before.motifs), _times(now.motifs), edits=edits)
+    return LockedChange(_kind(before, now, motifs, graphs), before, now, motifs)
 
 
-def _kind(before: Locked, now: Locked, motifs: MotifDifference) -> ChangeKind:
+def _graphs(before: Locked, now: Locked) -> tuple[ComputationalGraph, ComputationalGraph] | None:
+    """The graphs of both; None where a lock of before has none.
+
+    Raises:
+        InvalidInputError: A graph is damaged.
+    """
+    if not (before.graph and now.graph):
+        return None
+    try:
+        return _unpacked(before.graph), _unpacked(now.graph)
+    except (ValueError, zlib.error) as error:
+        hint = "`nar lock` writes it anew"
+        raise InvalidInputError("graph", f"cannot be read ({error}); {hint}") from error
+
+
+def _kind(
+    before: Locked,
+    now: Locked,
+    motifs: MotifDifference,
+    graphs: tuple[ComputationalGraph, ComputationalGraph] | None,
+) -> ChangeKind:
     match sameness(before, now):
+        case "design" if graphs:
+            return _OF_DESIGN[design_change(*graphs)]
         case "design":
             return ChangeKind.WIDTH if before.settings == now.settings else ChangeKind.ATTRIBUTES
         case "inference":

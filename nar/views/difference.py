@@ -33,8 +33,8 @@ _SHOWN_LINES = 60
 _LEGEND = (
     "add(-1, -9) reads the nodes 1 and 9 lines above; a channel_ratio of 4 doubles the channels"
 )
-# Of a locked model: motifs are told as changes, and inputs are what somebody stated.
-_NOT_REPORTED = {"motifs", "inputs"}
+# Of a locked model: motifs and graph are told as changes; inputs are what somebody stated.
+_NOT_REPORTED = {"motifs", "inputs", "graph"}
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -189,6 +189,7 @@ def change_report(each: "LockedChange | None", allowed: Collection[ChangeKind]) 
         "before": each.before.model_dump(exclude=_NOT_REPORTED),
         "now": each.now.model_dump(exclude=_NOT_REPORTED),
         "motifs": [asdict(motif) for motif in each.changed_motifs],
+        "edits": edits_report(each.motifs.edits),
     }
 
 
@@ -205,5 +206,7 @@ def change_lines(
         yield Text(f"  parameters {each.before.parameters:,} -> {each.now.parameters:,}")
     if each.before.nodes != each.now.nodes:
         yield Text(f"  operators {each.before.nodes:,} -> {each.now.nodes:,}")
+    if each.motifs.edits.edits:
+        yield Text(f"  {each.motifs.edits.text}", "bold")
     for motif in each.changed_motifs:
         yield Text(f"  {motif.first} -> {motif.second} times: {in_brief(motif.operators)}")

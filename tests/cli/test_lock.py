@@ -15,6 +15,7 @@ from nar.base.errors import InvalidInputError
 from nar.cli.app import app
 from nar.graphs.architecture import Labels, architecture
 from nar.graphs.ops import ATTRIBUTES
+from nar.views.difference import change_lines
 
 ROOT = Path(__file__).parents[2]
 LABELS = Labels("mine.py:factory", "file", "-", "-", "-")
@@ -29,11 +30,11 @@ def factory():
 """
 
 
-def drawn(text, parameters=100, **attributes):
+def drawn(text, parameters=100, flops=0, **attributes):
     graph = graph_of(text)
     for name, value in attributes.items():
         graph.attributes[1, ATTRIBUTES.index(name)] = value
-    return locked(architecture(LABELS, replace(graph, parameters=parameters)))
+    return locked(architecture(LABELS, replace(graph, parameters=parameters, flops=flops)))
 
 
 def run(*arguments):
@@ -56,7 +57,8 @@ def model(tmp_path):
     ("now", "kind"),
     [
         (drawn(BLOCKS), None),
-        (drawn(BLOCKS, parameters=200), ChangeKind.WIDTH),
+        (drawn(BLOCKS, parameters=200), ChangeKind.WEIGHTS),
+        (drawn(BLOCKS, parameters=200, flops=9), ChangeKind.WIDTH),
         (drawn(BLOCKS, parameters=200, channel_ratio=8), ChangeKind.WIDTH),
         (drawn(BLOCKS, kernel=5), ChangeKind.ATTRIBUTES),
         (
@@ -69,6 +71,29 @@ def model(tmp_path):
 def test_a_change_has_one_kind(now, kind):
     changed = change(drawn(BLOCKS), now)
     assert (changed and changed.kind) == kind
+
+
+def test_a_head_that_no_longer_shares_the_table_is_no_other_width():
+    text = "embedding; layer_norm 0; linear 1"
+    tied, untied = (drawn(text, parameters, channel_ratio=8) for parameters in (100, 150))
+    assert change(tied, untied).kind == ChangeKind.WEIGHTS
+    # A lock of before has no graph, and knows no better.
+    assert change(tied.model_copy(update={"graph": ""}), untied).kind == ChangeKind.WIDTH
+
+
+def test_a_change_is_said_in_words(tmp_path):
+    before, now = drawn(BLOCKS), drawn(BLOCKS.replace("relu", "gelu"), kernel=5)
+    path = tmp_path / "nar.lock"
+    write_lock(path, {"mine": before})
+    told = change(read_lock(path).models["mine"], now)
+    assert told.motifs.edits.text == "gelu for relu (2 times); conv 5 for conv"
+    assert told.motifs.edits.text in "\n".join(map(str, change_lines("mine", told, ())))
+
+
+def test_a_damaged_graph_is_an_error():
+    before = drawn(BLOCKS).model_copy(update={"graph": "bm9uZQ=="})
+    with pytest.raises(InvalidInputError, match="writes it anew"):
+        change(before, drawn(BLOCKS, parameters=7))
 
 
 def test_a_folded_batch_norm_is_the_same_network_at_inference():
