@@ -1,8 +1,11 @@
 """What is said of a query beside its hits, in sentences."""
 
+import pytest
 from test_verdict import hits
 
 from nar.answers.bodies import SharedBody
+from nar.answers.difference import Changes
+from nar.answers.edits import Edit, Edits
 from nar.answers.part_of import PartOf, Whole
 from nar.answers.query import Answer
 from nar.answers.verdict import UNLIKE, FamilyCount, FamilyVerdict, Resemblance
@@ -124,7 +127,9 @@ def test_of_what_is_known_nothing_weaker_is_said():
 def test_a_sentence_names_the_first_of_many():
     four = tuple(hits(*[("gpt2", 1.0)] * 4))
     [sentence] = sentences(Answer((), same_design=four))
-    assert sentence.text.endswith("in other widths, as lib:0, lib:1, lib:2 and 1 more.")
+    assert sentence.text.endswith(
+        "in other widths or other settings, as lib:0, lib:1, lib:2 and 1 more."
+    )
     assert sentence.names == ("lib:0", "lib:1", "lib:2")
 
 
@@ -160,3 +165,22 @@ def test_a_program_gets_all_of_it():
         }
     ]
     assert evidence_report(Answer((), family=BART))["trunk"] is None
+
+
+@pytest.mark.parametrize(
+    ("design", "said"),
+    [
+        ("widths", "in other widths, as lib:0"),
+        ("settings", "with other kernels, strides or heads, as lib:0"),
+        ("sharing", "in equal widths with another sharing of weights, as lib:0"),
+    ],
+)
+def test_in_what_a_known_design_differs(design, said):
+    edits = Edits((Edit("kernel", 2, ("conv 3x3",), ("conv 7x7",)),) * (design == "settings"))
+    answer = Answer(
+        (), same_design=(hits(("gpt2", 1.0))), changes=(Changes("lib:0", edits, design),)
+    )
+    known, *others = sentences(answer)
+    assert said in known.text
+    texts = ["From lib:0 to this one: conv 7x7 for conv 3x3 (2 times)."] * (design == "settings")
+    assert [each.text for each in others] == texts

@@ -24,6 +24,7 @@ from nar.answers.verdict import HITS, FamilyVerdict, Resemblance, family_verdict
 from nar.base.errors import NarError
 from nar.graphs.architecture import Architecture
 from nar.graphs.by import By
+from nar.graphs.design_change import design_change
 from nar.graphs.fingerprints import Fingerprinted, Network, fingerprinted
 from nar.graphs.graph import ComputationalGraph
 from nar.index.rows import Hit, IndexEntry, IndexRow
@@ -232,8 +233,12 @@ class _Making:
         hits = {hit.name: hit for hit in (*self._answer.hits, *self._answer.same_design)}
         hits |= {hit.name: hit for each in self._near.values() for hit in each}
         known = self._read([hits[name] for name in self._changed_names() if name in hits])
-        own = self._network.graph
-        return tuple(Changes(name, edits_between(it.graph, own)) for name, it in known.items())
+        return tuple(self._change(each, self._network) for each in known.values())
+
+    def _change(self, known: Architecture, own: Network) -> Changes:
+        is_design = known.topology == own.topology
+        design = design_change(known.graph, own.graph) if is_design else None
+        return Changes(known.labels.name, edits_between(known.graph, own.graph), design)
 
     def _changed_names(self) -> Sequence[str]:
         """Names of the networks that are most like the query."""

@@ -25,7 +25,7 @@ from nar.answers.words import (
 )
 from nar.graphs.architecture import Architecture
 from nar.graphs.assumed import Assumed
-from nar.graphs.design_change import design_change
+from nar.graphs.design_change import DesignChange, design_change
 from nar.graphs.fingerprints import Network, Sameness, sameness
 from nar.graphs.graph import ComputationalGraph, operand_lists
 from nar.graphs.normal_form import normal_form
@@ -163,10 +163,12 @@ class Changes:
     Attributes:
         name: Name of the network.
         edits: What changes.
+        design: In what both differ where they have one design; None where they have not.
     """
 
     name: str
     edits: Edits
+    design: DesignChange | None = None
 
 
 class Cut:

@@ -50,7 +50,14 @@ _SAME_NETWORK: Final = "This network is already known as {}."
 _SAME_AT_INFERENCE: Final = (
     "At inference this is the same network as {}: a batch norm folded, branches or adapters merged."
 )
-_SAME_DESIGN: Final = "This design is already known, in other widths, as {}."
+_SAME_DESIGN: Final = "This design is already known, {change}, as {names}."
+_KNOWN_CHANGE: Final[Mapping[DesignChange | None, str]] = {
+    "sharing": "in equal widths with another sharing of weights",
+    "weights": "in equal widths with a table of another size or another sharing of weights",
+    "widths": "in other widths",
+    "settings": "with other kernels, strides or heads",
+    None: "in other widths or other settings",
+}
 _WRAPPED: Final[Mapping[Sameness | None, str]] = {
     "network": "This is {names}, {wrapping}.",
     "design": "This design is already known, in other widths, as {names}, {wrapping}.",
@@ -338,7 +345,10 @@ def _known(answer: "Answer") -> Iterator[Sentence]:
     if answer.same_at_inference:
         yield _same("same_at_inference", _SAME_AT_INFERENCE, answer.same_at_inference)
     if answer.same_design and not (answer.same_network or answer.same_at_inference):
-        yield _same("same_design", _SAME_DESIGN, answer.same_design)
+        names, text = _names(answer.same_design)
+        known = [each for each in answer.changes or () if each.name == answer.same_design[0].name]
+        change = _KNOWN_CHANGE[known[0].design if known else None]
+        yield Sentence("same_design", _SAME_DESIGN.format(change=change, names=text), names)
     if answer.wrapped:
         names, text = _names(answer.wrapped.hits)
         wrapping = wrapping_text(answer.wrapped)
@@ -425,8 +435,13 @@ def _part_of(answer: "Answer") -> Iterator[Sentence]:
 
 
 def _changes(answer: "Answer") -> Iterator[Sentence]:
-    """How known networks become the query."""
+    """How known networks become the query.
+
+    Where a design is known and no operator differs, its own sentence has said it.
+    """
     for each in answer.changes or ():
+        if each.design and not each.edits.edits:
+            continue
         if max(each.edits.paired) >= _MUCH:
             text = changes_text((each.name, "this one"), each.edits)
         else:

@@ -330,12 +330,14 @@ class ChangesList(_message.Message):
     def __init__(self, changes: _Optional[_Iterable[_Union[Changes, _Mapping]]] = ...) -> None: ...
 
 class Changes(_message.Message):
-    __slots__ = ("name", "edits")
+    __slots__ = ("name", "edits", "design")
     NAME_FIELD_NUMBER: _ClassVar[int]
     EDITS_FIELD_NUMBER: _ClassVar[int]
+    DESIGN_FIELD_NUMBER: _ClassVar[int]
     name: str
     edits: Edits
-    def __init__(self, name: _Optional[str] = ..., edits: _Optional[_Union[Edits, _Mapping]] = ...) -> None: ...
+    design: str
+    def __init__(self, name: _Optional[str] = ..., edits: _Optional[_Union[Edits, _Mapping]] = ..., design: _Optional[str] = ...) -> None: ...
 
 class Edits(_message.Message):
     __slots__ = ("edits", "first_paired", "second_paired", "at_inference", "text")

@@ -180,7 +180,8 @@ def evidence_report(answer: Answer) -> Report:
         "part_of": _listed(answer.part_of, lambda each: {"name": each.name, **asdict(each.part)}),
         "bodies": _listed(answer.bodies, asdict),
         "changes": _listed(
-            answer.changes, lambda each: {"name": each.name, **edits_report(each.edits)}
+            answer.changes,
+            lambda each: {"name": each.name, "design": each.design, **edits_report(each.edits)},
         ),
         "coverage": _covered(answer.coverage),
         "compared": answer.compared,

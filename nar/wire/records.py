@@ -17,6 +17,7 @@ from nar.answers.words import sentences
 from nar.answers.wrapping import Place, TakenOff, Wrapped
 from nar.base.errors import InvalidQueryError
 from nar.graphs.architecture import Architecture, Labels, Tier
+from nar.graphs.design_change import DesignChange
 from nar.graphs.fingerprints import Fingerprinted, Sameness
 from nar.graphs.graph import ComputationalGraph
 from nar.index.filters import text_fault
@@ -163,12 +164,18 @@ def _decode_roles(texts: Iterable[str]) -> tuple[Role, ...]:
 def _encode_changes(changes: Sequence[Changes] | None) -> wire.ChangesList | None:
     if changes is None:
         return None
-    listed = [wire.Changes(name=each.name, edits=_encode_edits(each.edits)) for each in changes]
+    listed = [
+        wire.Changes(name=each.name, edits=_encode_edits(each.edits), design=each.design or "")
+        for each in changes
+    ]
     return wire.ChangesList(changes=listed)
 
 
 def _decode_changes(message: wire.ChangesList) -> tuple[Changes, ...]:
-    return tuple(Changes(each.name, _decode_edits(each.edits)) for each in message.changes)
+    return tuple(
+        Changes(each.name, _decode_edits(each.edits), cast("DesignChange", each.design) or None)
+        for each in message.changes
+    )
 
 
 def _encode_edits(edits: Edits) -> wire.Edits:

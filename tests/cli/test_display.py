@@ -96,7 +96,7 @@ NET, FOLDED, WIDE = (hit(f"timm:{name}", "timm 1") for name in ("net", "folded",
         ),
         (
             {"same_design": (WIDE,)},
-            "This design is already known, in other widths, as timm:wide.",
+            "This design is already known, in other widths or other settings, as timm:wide.",
         ),
         ({}, "No architecture in the index has this exact design."),
     ],

@@ -60,7 +60,8 @@ def test_the_verdict_names_an_equal_network(visit):
         (lambda graph: graph, "This network is already known as timm:a, timm:b."),
         (
             lambda graph: replace(graph, parameters=7),
-            "This design is already known, in other widths, as timm:a, timm:b.",
+            "This design is already known, in equal widths with a table of another size or another "
+            "sharing of weights, as timm:a, timm:b.",
         ),
         (
             normal_form,
