@@ -33,6 +33,7 @@ class Operation:
         attributes: Entries of `nar.graphs.ops.ATTRIBUTES` that are set.
         reads_data: Whether it depends on an input, integer inputs included.
         sizes: What the call says for `nar.graphs.details`: widths, heads, whether a mask is causal.
+            Of a constant that is taken out of bits, the value that has them packed, as ``packed``.
         path: The module that ran it; None where that is not known.
     """
 
@@ -165,11 +166,10 @@ class TraceBuilder:
             is_constant = is_constant and operand.operator == "constant"
             reads_data = reads_data or operand.reads_data
         if is_constant:
-            is_causal = sizes is CAUSAL or operator in _TRIANGLES
-            is_causal = is_causal or any(self.operations[v].sizes is CAUSAL for v in operands)
-            return self.constant(
-                shape, reads_data=reads_data, sizes=CAUSAL if is_causal else NO_ATTRIBUTES
-            )
+            known = sizes or (CAUSAL if operator in _TRIANGLES else NO_ATTRIBUTES)
+            inherited = (self.operations[value].sizes for value in operands)
+            known = known or next((each for each in inherited if each), NO_ATTRIBUTES)
+            return self.constant(shape, reads_data=reads_data, sizes=known)
         return self._append(
             Operation(
                 operator, tuple(operands), shape, numbers, attributes, reads_data, sizes, self.path

@@ -39,8 +39,7 @@ ARITHMETIC = {
     "minimum": "minimum", "fmax": "maximum", "fmin": "minimum", "remainder": "remainder",
     "fmod": "remainder", "atan2": "atan", "divide": "div", "subtract": "sub",
     "hypot": "sqrt", "xlogy": "mul", "logaddexp": "logsumexp", "addmv": "add", "addr": "add",
-    "__and__": "logical", "__or__": "logical", "__xor__": "logical", "__lshift__": "mul",
-    "__rshift__": "div", "exp2": "exp", "ldexp": "mul",
+    "__or__": "logical", "__xor__": "logical", "exp2": "exp", "ldexp": "mul",
 }  # fmt: skip
 # ATen name -> operator class. Each makes one operation that reads every tensor argument.
 NODES = {
@@ -71,7 +70,7 @@ NODES = {
     "isclose": "compare", "isnan": "compare", "isinf": "compare", "isfinite": "compare",
     "isin": "compare",
     "logical_and": "logical", "logical_or": "logical", "logical_xor": "logical",
-    "logical_not": "logical", "bitwise_and": "logical", "bitwise_or": "logical",
+    "logical_not": "logical", "bitwise_or": "logical",
     "bitwise_xor": "logical", "bitwise_not": "logical", "any": "logical", "all": "logical",
     "_is_all_true": "logical", "_is_any_true": "logical",
     "prod": "prod", "var": "var", "std": "var", "var_mean": "var", "std_mean": "var",
@@ -125,8 +124,7 @@ NODES = {
     "_standard_gamma": "random", "_sample_dirichlet": "random", "_ctc_loss": "ctc",
     "deform_conv2d": "deform_conv", "roi_align": "roi_align", "roi_pool": "roi_align",
     "ps_roi_align": "roi_align", "ps_roi_pool": "roi_align",
-    "fake_quantize_per_tensor_affine": "quantize", "quantize_per_tensor": "quantize",
-    "quantize_per_channel": "quantize", "dequantize": "dequantize",
+    "fake_quantize_per_tensor_affine": "quantize",
 }  # fmt: skip
 # Operators that move parts of a value: transparent where the part is the whole.
 PARTS = {
@@ -144,10 +142,12 @@ POOLS = {
     "max_pool1d_with_indices": ("max_pool", 1), "max_pool2d_with_indices": ("max_pool", 2),
     "max_pool3d_with_indices": ("max_pool", 3), "avg_pool1d": ("avg_pool", 1),
     "avg_pool2d": ("avg_pool", 2), "avg_pool3d": ("avg_pool", 3),
+    "quantized_max_pool1d": ("max_pool", 1), "quantized_max_pool2d": ("max_pool", 2),
+    "quantized_max_pool3d": ("max_pool", 3), "quantized::max_pool2d": ("max_pool", 2),
 }  # fmt: skip
 PRODUCTS = (
     "mm bmm matmul dot mv vdot inner linalg_matmul addmm baddbmm addbmm _addmm_activation hspmm "
-    "_sparse_mm smm"
+    "_sparse_mm smm _int_mm"
 )
 ATTENTIONS = (
     "scaled_dot_product_attention _scaled_dot_product_flash_attention "
@@ -161,13 +161,41 @@ BATCH_NORMS = (
     "_batch_norm_impl_index"
 )
 CELLS = {"lstm_cell": "lstm", "gru_cell": "gru", "rnn_tanh_cell": "rnn", "rnn_relu_cell": "rnn"}
+# The same numbers in fewer bits, and back.
+IN_FEWER_BITS = (
+    "quantize_per_tensor quantize_per_tensor_dynamic quantize_per_channel dequantize int_repr "
+    + " ".join(
+        f"quantized_decomposed::{way}_per_{part}"
+        for way in ("quantize", "dequantize")
+        for part in ("tensor", "channel", "token", "channel_group")
+    )
+)
+BITS = {
+    "__and__": "logical", "bitwise_and": "logical", "__lshift__": "mul", "__rshift__": "div",
+    "bitwise_left_shift": "mul", "bitwise_right_shift": "div",
+}  # fmt: skip
+# Operators over numbers of 8 bits, in the namespace ``quantized``, and what each is on floats.
+QUANTISED_NODES = {
+    "add": "add", "add_scalar": "add", "mul": "mul", "mul_scalar": "mul",
+    **{f"batch_norm{rank}": "batch_norm" for rank in ("", "1d", "2d", "3d")},
+    "layer_norm": "layer_norm", "group_norm": "group_norm", "instance_norm": "instance_norm",
+    "hardswish": "hard_swish", "relu6": "relu6", "leaky_relu": "leaky_relu", "elu": "elu",
+    "celu": "celu", "sigmoid": "sigmoid", "prelu": "prelu", "threshold": "threshold",
+}  # fmt: skip
+# With an activation at once, by the end of the name.
+QUANTISED_ENDS = {"": "", "_relu": "relu", "_leaky_relu": "leaky_relu", "_tanh": "tanh"}
+CONVOLUTIONS = tuple(f"{kind}{rank}d" for kind in ("conv", "conv_transpose") for rank in (1, 2, 3))
+FEW_BITS = "_weight_int4pack_mm _weight_int4pack_mm_for_cpu _weight_int8pack_mm"
 RECURRENT = {"lstm": "lstm", "gru": "gru", "rnn_tanh": "rnn", "rnn_relu": "rnn"}
 
 
 def aten_table() -> Table:
     """ATen name -> emitter."""
     return {
-        **dict.fromkeys(f"{VIEWS} {COPIES} {INERT}".split(), emit.fold),
+        **dict.fromkeys(f"{VIEWS} {COPIES} {INERT} {IN_FEWER_BITS}".split(), emit.fold),
+        **{name: emit.bits(operator) for name, operator in BITS.items()},
+        **dict.fromkeys(FEW_BITS.split(), emit.few_bits),
+        **_quantised(),
         **dict.fromkeys(CONSTANTS.split(), emit.constant),
         **{name: emit.arithmetic(operator) for name, operator in ARITHMETIC.items()},
         **{name: emit.node(operator) for name, operator in NODES.items()},
@@ -198,6 +226,7 @@ def aten_table() -> Table:
         "linear": emit.linear,
         "_native_multi_head_attention": emit.multi_head,
         "_transformer_encoder_layer_fwd": emit.encoder_layer,
+        "_scaled_mm": emit.scaled_product,
         "quantized::linear_dynamic": emit.packed_linear(),
         "quantized::linear_dynamic_fp16": emit.packed_linear(),
         "quantized::linear_relu_dynamic": emit.packed_linear("relu"),
@@ -221,3 +250,31 @@ def aten_table() -> Table:
         "max_unpool2d": emit.node("upsample"),
         "nms": emit.first_operand("nms"),
     }
+
+
+def _quantised() -> Table:
+    """Operators over numbers of 8 bits: layers with packed weights, and what stands between."""
+    ends = QUANTISED_ENDS.items()
+    nodes = {
+        f"{name}{end}": emit.followed(emit.node(operator), activation)
+        for name, operator in QUANTISED_NODES.items()
+        for end, activation in ends
+    }
+    layers = {
+        **{f"linear{end}": emit.packed_linear(activation) for end, activation in ends},
+        **{
+            f"{name}{end}": emit.followed(emit.packed_convolution, activation)
+            for name in CONVOLUTIONS
+            for end, activation in (*ends, ("_dynamic", ""))
+        },
+        "embedding_byte": emit.packed_embedding,
+        "embedding_4bit": emit.packed_embedding,
+    }
+    others: Table = {
+        "cat": emit.concat,
+        "cat_relu": emit.followed(emit.concat, "relu"),
+        "matmul": emit.product,
+        "softmax": emit.reduction("softmax"),
+        "dropout": emit.fold,
+    }
+    return {f"quantized::{name}": each for name, each in {**nodes, **layers, **others}.items()}

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from math import inf, prod
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from nar.capture.sizes import attention_sizes, channel_ratio, covers, layer_sizes, window
@@ -74,6 +75,39 @@ def pair_sizes(shapes: Sequence[Shape], shape: Shape) -> Mapping[str, int]:
     sides = {prod(each) for each in shapes}
     is_of_pairs = len(shapes) == 2 and len(sides) == 1 and prod(shape) >= max(sides) ** 2 > 1
     return CAUSAL if is_of_pairs else NO_ATTRIBUTES
+
+
+def followed(emit: Emit, activation: str) -> Emit:
+    """An operator with an activation at once, or without any."""
+
+    def emit_both(builder: TraceBuilder, call: AtenCall) -> int:
+        value = emit(builder, call)
+        return builder.emit(activation, (value,), call.shape) if activation else value
+
+    return emit_both
+
+
+def bits(operator: str) -> Emit:
+    """One operation over bits; what it takes out of a packed weight knows the weight."""
+
+    def emit(builder: TraceBuilder, call: AtenCall) -> int:
+        source = builder.operations[call.values[0]]
+        tensor = next(each for each in call.args if isinstance(each, Tensor))
+        is_packed = (
+            source.operator == "constant" and not source.reads_data and len(source.shape) > 1
+        )
+        is_packed = is_packed and tensor.dtype is not torch.bool
+        sizes = source.sizes or ({"packed": call.values[0]} if is_packed else NO_ATTRIBUTES)
+        return builder.emit(operator, call.values, call.shape, numbers=call.literals(), sizes=sizes)
+
+    return emit
+
+
+def _unpacked(builder: TraceBuilder, value: int, shape: Shape) -> int:
+    """The learned tensor, where a value is the numbers that are packed in a buffer."""
+    root = builder.operations[value].sizes.get("packed")
+    is_weight = builder.operations[value].operator == "constant" and root is not None
+    return builder.packed(("bits", root, shape), shape) if is_weight else value
 
 
 def arithmetic(operator: str) -> Emit:
@@ -255,8 +289,9 @@ def extents(value: int | Sequence[int], rank: int) -> tuple[int, ...]:
 
 def product(builder: TraceBuilder, call: AtenCall) -> int:
     """A matrix product of the last two tensors, plus the first where there are three."""
-    *bias, left, right = call.values
     first, second = call.shapes[-2:]
+    *bias, left, right = call.values
+    left, right = _unpacked(builder, left, first), _unpacked(builder, right, second)
     rows = first[-2] if len(first) > 1 else 1
     columns = second[-1] if len(second) > 1 else 1
     builder.flops += 2 * prod(call.shape) * first[-1]
@@ -284,14 +319,13 @@ def linear(builder: TraceBuilder, call: AtenCall) -> int:
     source, weight = call.shapes[0], call.shapes[1]
     inner, out = weight[-1], (weight[0] if len(weight) > 1 else 1)
     builder.flops += 2 * prod(call.shape) * inner
-    if any(builder.operations[value].reads_data for value in call.values[:2]):
+    operands = (call.values[0], _unpacked(builder, call.values[1], weight))
+    if any(builder.operations[value].reads_data for value in operands):
         sizes = (prod(source[:-1]), inner, out)
-        value = builder.emit("matmul", call.values[:2], call.shape, numbers=sizes)
+        value = builder.emit("matmul", operands, call.shape, numbers=sizes)
     else:  # a layer that reads learned tokens, where a product of two factors would be a weight
         ratio = channel_ratio(inner, out)
-        value = builder.emit(
-            "linear", call.values[:2], call.shape, numbers=(out, inner), attributes=ratio
-        )
+        value = builder.emit("linear", operands, call.shape, numbers=(out, inner), attributes=ratio)
     for bias in call.values[2:]:
         value = builder.emit("add", (value, bias), call.shape)
     return value
@@ -423,6 +457,53 @@ def packed_linear(activation: str = "") -> Emit:
         return builder.emit(activation, (value,), call.shape) if activation else value
 
     return emit
+
+
+def packed_convolution(builder: TraceBuilder, call: AtenCall) -> int:
+    """A convolution whose weight is packed: ``conv2d(input, packed, ...)``, transposed or not."""
+    packed, source = call.args[1], call.shapes[0]
+    weight, bias = packed.unpack()
+    rank, transposed, groups = len(source) - 2, bool(packed.transpose()), int(packed.groups())
+    shape = (*weight.shape[:2], *weight.shape[-rank:])  # one axis is packed as the last of two
+    builder.flops += 2 * prod(shape[1:]) * prod(source if transposed else call.shape)
+    ends = [list(each())[-rank:] for each in (packed.stride, packed.dilation)]
+    channels = (source[1], call.shape[1])
+    operands = [call.values[0], builder.packed((id(packed), "weight"), shape)]
+    if bias is not None:
+        operands.append(builder.packed((id(packed), "bias"), tuple(bias.shape)))
+    return builder.emit(
+        "conv_transpose" if transposed else _conv_class(groups, channels[0]),
+        operands,
+        call.shape,
+        attributes=window(shape[2:], *ends) | channel_ratio(*channels),
+        sizes=layer_sizes(*channels),
+    )
+
+
+def packed_embedding(builder: TraceBuilder, call: AtenCall) -> int:
+    """Rows of a packed table: ``embedding_byte(packed, indices)``."""
+    table = call.args[0]
+    shape = tuple(table.unpack().shape)
+    return builder.emit("embedding", (builder.packed(id(table), shape), *call.values), call.shape)
+
+
+def few_bits(builder: TraceBuilder, call: AtenCall) -> int:
+    """A product with a packed weight, (out, in): ``_weight_int4pack_mm(input, weight, ...)``."""
+    (*rows, inner), out = call.shapes[0], call.shape[-1]
+    weight = call.values[1]
+    if builder.operations[weight].operator == "constant":
+        weight = builder.packed(("few bits", weight), (out, inner))
+    builder.flops += 2 * prod(call.shape) * inner
+    sizes = (prod(rows), inner, out)
+    return builder.emit("matmul", (call.values[0], weight), call.shape, numbers=sizes)
+
+
+def scaled_product(builder: TraceBuilder, call: AtenCall) -> int:
+    """``_scaled_mm(left, right, scale, scale, bias)``: scales are part of the numbers."""
+    value = product(builder, replace(call, values=call.values[:2], shapes=call.shapes[:2]))
+    for bias in call.values[4:5]:
+        value = builder.emit("add", (value, bias), call.shape)
+    return value
 
 
 def packed_recurrent(operator: str, gates: int) -> Emit:
