@@ -190,3 +190,12 @@ def test_a_convolution_with_a_window_or_a_stride_is_no_linear_layer():
 def test_a_network_that_is_known_as_it_is_stays_as_it_is():
     one, other = (with_windows(graph_of(MIXED.format(each))) for each in ("conv", "linear"))
     assert behind(one, one, other) is None
+
+
+def test_of_many_results_the_odd_one_is_peeled():
+    heads = "; ".join(f"conv 2; sigmoid {3 + 2 * number}" for number in range(5))
+    detector = replace(graph_of(f"input; conv 0; relu 1; {heads}"), parameters=9)
+    wrapped = with_result(detector, "softmax")
+    found = behind(wrapped, detector)
+    assert found.taken_off == (TakenOff("result", ("softmax",)),)
+    assert found.network.exact == fingerprinted(detector).exact

@@ -259,9 +259,14 @@ class _Peeling:
             for node in results
             if self._op_ids[node] in _ON_RESULT and len(self._operands[node]) == 1
         ]
-        # Of many results one is peeled: the others are as the network has them.
-        if step.below >= 0 and len(peeled) > _FREE_RESULTS:
-            peeled = [node for node in peeled if node == step.below]
+        if len(peeled) > _FREE_RESULTS:
+            # Of many results the network has most in one kind, and what was added is another.
+            ends = Counter(self._op_ids[node] for node in results)
+            peeled = [
+                node
+                for node in peeled
+                if node == step.below or (step.below < 0 and ends[self._op_ids[node]] == 1)
+            ]
         for node in peeled:
             moves = (*step.moves, ("result", op_name(self._op_ids[node])))
             below = _behind(step, self._operands[node][0])
