@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from importlib.util import source_from_cache
 from pathlib import Path
@@ -25,6 +25,7 @@ from nar.base.errors import CaptureError
 from nar.base.model_files import PYTHON
 from nar.base.workspace import package_path
 from nar.capture.forward.dispatch import one_line
+from nar.graphs.architecture import called
 from nar.own import capture_architecture
 from nar.own.guard import scratch_folder
 from nar.zoo import ZooCapture, source_of
@@ -62,19 +63,22 @@ class CaptureWorker:
         self._memory_limit_bytes = memory_limit_bytes
         bound_memory(memory_limit_bytes)
 
-    def capture(self, name: str, asking: Asking) -> WorkerCapture:
+    def capture(self, name: str, asking: Asking, called_so: str = "") -> WorkerCapture:
         """Capture a model.
 
         Args:
             name: Its spec.
             asking: What the user states of it.
+            called_so: The name of the result; empty for the spec.
 
         Raises:
             WorkerLostError: The model wanted more memory than the process may have.
             CaptureError: The model could not be captured.
         """
         with uncollected(), noted_reads() as noted:
-            capture = self._capture(name, asking)
+            made = self._capture(name, asking)
+        item = called(made.architecture, called_so or name)
+        capture = replace(made, architecture=item)
         if source_of(name) is not None:  # its library's version says what it is made from
             return WorkerCapture(capture, resident_bytes())
         return WorkerCapture(capture, resident_bytes(), noted.states(), noted.unchecked())

@@ -1,15 +1,19 @@
 """Sizes and resources of the bulk jobs, frozen; `ray_config.yaml` holds the same values."""
 
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Literal
 
 import yaml
 from pydantic import Field, ValidationError
 
+from nar.base.console import stderr
 from nar.base.errors import ConfigError
 from nar.base.settings import Settings, faults
 
 CONFIG_NAME = "ray_config.yaml"
+# Chosen: how alike a name is that may be misspelt: ray-config.yml is, nar.zoo.yaml is not.
+_ALIKE = 0.8
 
 
 class WorkerConfig(Settings):
@@ -107,9 +111,12 @@ def load_cluster_config(path: Path | None = None) -> ClusterConfig:
     """
     chosen = Path(CONFIG_NAME) if path is None else path
     if path is None and not chosen.exists():
+        _say(f"sizes: defaults, for there is no {CONFIG_NAME} in {Path.cwd()}{_unread()}")
         return ClusterConfig()
     try:
-        return ClusterConfig.model_validate(yaml.safe_load(chosen.read_text()) or {})
+        sizes = ClusterConfig.model_validate(yaml.safe_load(chosen.read_text()) or {})
+        _say(f"sizes: {chosen.resolve()}")
+        return sizes
     except OSError as error:
         raise ConfigError(f"cannot read cluster sizes from {chosen}: {error.strerror}") from error
     except yaml.YAMLError as error:
@@ -117,3 +124,14 @@ def load_cluster_config(path: Path | None = None) -> ClusterConfig:
     except ValidationError as error:
         found = faults(error, ClusterConfig)
         raise ConfigError(f"{chosen} holds no valid sizes:\n{found}") from None
+
+
+def _say(line: str) -> None:
+    stderr.print(line, style="dim", soft_wrap=True)
+
+
+def _unread() -> str:
+    """The end of a line that names a file which somebody may have meant."""
+    files = [each.name for each in Path().glob("*.y*ml")]
+    near = get_close_matches(CONFIG_NAME, files, n=1, cutoff=_ALIKE)
+    return f"; {near[0]} lies there and was not read" if near else ""

@@ -139,7 +139,7 @@ def embed(
         WorkerStartError: The cluster has no room.
     """
     started = time.monotonic()
-    with job_telemetry("embed") as telemetry:
+    with job_telemetry("embed", workspace.root) as telemetry:
         job = _job(workspace, corpus or workspace.corpus, config, telemetry)
         with ArchitectureIndex(index_config) as index:
             before = check_replaceable(
@@ -222,7 +222,7 @@ def _update(
         shards = ((entry, comparison.are_right(job.described.of(entry))) for entry in job.shards)
         parts = dict(embed_worker.missing_parts(shards, job.pool.config.part_rows))
         if comparison.is_small(removes=removes):
-            increment = Increment(index, index_config.batch_rows)
+            increment = Increment(index, index_config.batch_rows, by="embed")
             return _write_in_place(job, index, increment, parts, comparison, removes)
     return _build_anew(job, index, index_config, before, removes=removes)
 
@@ -292,7 +292,7 @@ def _build_anew(
         failures = _failures_by_name(job.corpus, failed)
         carried = build.carry_over(before, own, removes=removes)
         is_whole = not (failures or carried.strangers)
-        rows = build.publish(keep_before=True, corpus=job.digest if is_whole else "")
+        rows = build.publish(keep_before=True, corpus=job.digest if is_whole else "", by="embed")
     if is_whole:
         job.described.note_brought(job.digest, job.shards)
     return EmbedReport(

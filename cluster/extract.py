@@ -15,6 +15,7 @@ from cluster.journal import Journal
 from cluster.provenance import ingredients, stated_for
 from cluster.resources import resized
 from cluster.session import ClusterFile, Workers, alone, connect
+from nar.answers.naming import tell_unplaced
 from nar.answers.words import assumed_texts, doubts_texts
 from nar.base.asking import Asking
 from nar.base.asking_options import own_models
@@ -28,6 +29,7 @@ from nar.base.console import (
     show,
 )
 from nar.base.errors import ConfigError
+from nar.base.own_zoo import expanded
 from nar.base.workspace import Workspace
 from nar.views import display
 from nar.zoo.selections import Selection, select
@@ -145,9 +147,10 @@ def explained(
 ) -> tuple[dict[str, object], Callable[[], RenderableType]]:
     """Why a model is kept, or would be captured anew: for a program and for a person."""
     journal = Journal(workspace.root / "ledger" / "extract" / "journal")
-    parts = ingredients(name, stated_for(name, asking))
-    reason = reason_to_capture(name, parts, journal, {})
     latest = journal.latest(name)
+    spec = latest.record.spec if latest and latest.record.spec else name
+    parts = ingredients(spec, stated_for(spec, asking))
+    reason = reason_to_capture(name, parts, journal, {})
     record = latest.record if latest else None
     result: dict[str, object] = {
         "name": name,
@@ -167,7 +170,10 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 @reporting_errors
 @own_models
 def main(
-    names: Annotated[list[str] | None, typer.Argument(help="Specs: timm:resnet50, ...")] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Specs: timm:resnet50, ...; or a zoo: a folder, nar.zoo.yaml."),
+    ] = None,
     selections: Annotated[
         list[str] | None, typer.Option("--select", help="A named selection, e.g. demo.")
     ] = None,
@@ -205,12 +211,15 @@ def main(
         return
     config = load_cluster_config(cluster_config)
     wanted = chosen(names or [], selections or [], files or [])
+    zoo = expanded(wanted.names)
+    tell_unplaced(zoo)
     job = ExtractJob(
-        thinned(wanted.names, limit),
+        thinned([each.name for each in zoo.models], limit),
         wanted.skipped,
         restart=restart,
         retry_failed=retry_failed,
         asking=asking,
+        zoo={each.name: each for each in zoo.models if not each.is_plain},
     )
     with alone(workspace, "corpus"), connect(config):
         report = extract(job, workspace, resized(config.extract, workers))

@@ -45,6 +45,7 @@ from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.console import progress
 from nar.base.errors import CaptureError, ConfigError, CorpusError, NarError
 from nar.base.files import write_whole
+from nar.base.own_zoo import Declared
 from nar.base.workspace import Workspace
 from nar.capture import CAPTURE_VERSION
 from nar.corpus import read_cards
@@ -95,6 +96,7 @@ class ExtractJob:
         restart: Forget what an earlier job left in the workspace.
         retry_failed: Try models again that failed before.
         asking: What the user states of models of their own.
+        zoo: The models among them that a zoo declares, by name: what is captured for the name.
     """
 
     names: Collection[str]
@@ -102,6 +104,17 @@ class ExtractJob:
     restart: bool = False
     retry_failed: bool = False
     asking: Asking = NOTHING_STATED
+    zoo: Mapping[str, Declared] = field(default_factory=dict)
+
+    def declared(self, name: str) -> Declared:
+        """What is captured for a name."""
+        return self.zoo.get(name) or Declared(name, name)
+
+    def stated(self, name: str) -> Asking:
+        """What is stated of a model."""
+        each = self.declared(name)
+        asking = replace(self.asking, inputs=each.inputs) if each.inputs else self.asking
+        return stated_for(each.spec, asking)
 
 
 def extract(job: ExtractJob, workspace: Workspace, config: ExtractConfig) -> ExtractReport:
@@ -116,7 +129,7 @@ def extract(job: ExtractJob, workspace: Workspace, config: ExtractConfig) -> Ext
         ConfigError: The workspace holds a corpus that was not made here.
         WorkerStartError: The cluster has no room.
     """
-    with job_telemetry("extract") as telemetry:
+    with job_telemetry("extract", workspace.root) as telemetry:
         return _extract(job, workspace, config, telemetry)
 
 
@@ -126,15 +139,16 @@ def _extract(
     ledgers = workspace.root / "ledger" / "extract"
     _begin(ledgers, workspace.corpus, restart=job.restart)
     # In the given order: a source lists models together that share most of their building.
-    parts = {name: ingredients(name, job.asking) for name in job.names}
+    parts = {name: ingredients(job.declared(name).spec, job.stated(name)) for name in job.names}
     identities = {name: identity_of(each) for name, each in parts.items()}
     journal = Journal(ledgers / "journal")
     missing = _missing(parts, journal, retry_failed=job.retry_failed)
     telemetry.total, telemetry.records["kept"] = len(identities), len(identities) - len(missing)
     if missing:
-        capture_all(missing, journal, config, telemetry, job.asking)
+        capture_all(missing, journal, config, telemetry, job)
     settled = {name: _settled(journal, name, identities[name]) for name in sorted(identities)}
-    publisher = Publisher(workspace.corpus, Ledger(ledgers / "shards", ShardRecord), journal)
+    ledger = Ledger(ledgers / "shards", ShardRecord)
+    publisher = Publisher(workspace.corpus, ledger, journal, job.zoo)
     published = publisher.publish(cut(settled, config.shard_size), settled)
     kept = len(published.entries) - published.written
     telemetry.shards = {
@@ -146,6 +160,7 @@ def _extract(
     if _manifest_now(workspace.corpus) != manifest:
         manifest.write(workspace.corpus)
     write_failures(workspace.root / FAILURES, manifest.failures)
+    telemetry.failures = Counter(failure.kind for failure in manifest.failures)
     return ExtractReport(
         workspace.corpus,
         manifest,
@@ -294,7 +309,7 @@ def capture_all(
     journal: Journal,
     config: ExtractConfig,
     telemetry: JobTelemetry,
-    asking: Asking = NOTHING_STATED,
+    job: ExtractJob,
 ) -> None:
     """Capture models into the journal; it keeps finished captures, however the job ends.
 
@@ -303,7 +318,7 @@ def capture_all(
         journal: The journal.
         config: Sizes of workers and batches.
         telemetry: Counts the models by outcome.
-        asking: What the user states of models of their own.
+        job: The request, which says what is captured for each name.
 
     Raises:
         WorkerStartError: The cluster has no room.
@@ -315,7 +330,9 @@ def capture_all(
     writer = BatchWriter(journal, config.batch_size, config.batch_s, run)
     kind: WorkerKind[WorkerCapture] = WorkerKind(
         start=starter(CaptureWorker, share, config.memory_limit_bytes),
-        ask=lambda worker, name: worker.capture.remote(name, stated_for(name, asking)),
+        ask=lambda worker, name: worker.capture.remote(
+            job.declared(name).spec, job.stated(name), name
+        ),
         is_spent=lambda value: value.resident_bytes > config.resident_limit_bytes,
     )
     items = [Item(name, group=source_name(name)) for name in missing]
@@ -328,7 +345,7 @@ def capture_all(
                 return min(writer.write_old(), advance.wait(pool.waited_for))
 
             for outcome in pool.run(items, meanwhile):
-                result = _result(outcome, missing[outcome.key])
+                result = _result(outcome, missing[outcome.key], job.declared(outcome.key).spec)
                 writer.add(result)
                 is_failed = result.row is None
                 group = source_name(outcome.key)
@@ -338,7 +355,7 @@ def capture_all(
         writer.close()
 
 
-def _result(outcome: Done[WorkerCapture] | Failed, missing: Missing) -> Result:
+def _result(outcome: Done[WorkerCapture] | Failed, missing: Missing, spec: str) -> Result:
     if isinstance(outcome, Done):
         made = outcome.value
         result = captured(
@@ -351,7 +368,7 @@ def _result(outcome: Done[WorkerCapture] | Failed, missing: Missing) -> Result:
     else:
         failure = _failure(outcome.key, outcome.error)
         result = failed(failure, missing.identity, outcome.seconds)
-    said = {"ingredients": missing.ingredients, "why": missing.why}
+    said = {"ingredients": missing.ingredients, "why": missing.why, "spec": spec}
     return replace(result, record=result.record.model_copy(update=said))
 
 

@@ -27,7 +27,7 @@ class ItemRecord(Record):
     """The record of one model beside its row.
 
     Attributes:
-        name: Its spec.
+        name: Its name: its spec, unless a zoo declares another.
         identity: Digest of everything that decides the result.
         seconds: Worker time, all tries included.
         steps: Seconds of the last try by step; empty if it failed.
@@ -38,6 +38,7 @@ class ItemRecord(Record):
         read: Files of the user's own that the capture opened, each with its state.
         unchecked: What may decide the graph, and whose changes nobody notices.
         why: Why it was captured.
+        spec: What was captured; empty where it is the name.
     """
 
     name: str
@@ -51,6 +52,7 @@ class ItemRecord(Record):
     read: dict[str, str] = Field(default_factory=dict)
     unchecked: tuple[str, ...] = ()
     why: str = ""
+    spec: str = ""
 
     @property
     def content(self) -> str:

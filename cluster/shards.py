@@ -1,16 +1,18 @@
 """The shards of a corpus: files with models of one source each, written from the journal."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
+from types import MappingProxyType
 
 from cluster.journal import Journal, Settled
 from cluster.ledger import Ledger, Record, digest, file_digest
 from cluster.provenance import files_identity, labels_identity, source_name
+from nar.base.own_zoo import NO_LABELS, Declared
 from nar.corpus import write_shard
 from nar.corpus.manifest import FILE_NAME, ShardEntry
-from nar.graphs.architecture import Architecture
+from nar.graphs.architecture import Architecture, called
 from nar.own import resolve
 
 
@@ -81,10 +83,18 @@ class Publisher:
         corpus: The directory.
         ledger: Ledger of the files in the directory.
         journal: The journal, which has every published model.
+        zoo: The models that a zoo declares, by name.
     """
 
-    def __init__(self, corpus: Path, ledger: Ledger[ShardRecord], journal: Journal) -> None:
+    def __init__(
+        self,
+        corpus: Path,
+        ledger: Ledger[ShardRecord],
+        journal: Journal,
+        zoo: Mapping[str, Declared] = MappingProxyType({}),
+    ) -> None:
         self._corpus = corpus
+        self._zoo = zoo
         self._ledger = ledger
         self._journal = journal
 
@@ -100,7 +110,7 @@ class Publisher:
         """
         records = {part: record for part in self._ledger.parts() if (record := self._whole(part))}
         rows = {shard.part: _with_rows(shard, settled) for shard in shards}
-        identities = {part: _identity(of_part) for part, of_part in rows.items()}
+        identities = {part: _identity(of_part, self._zoo) for part, of_part in rows.items()}
         stale = [part for part in rows if _identity_in(records, part) != identities[part]]
         gone = [part for part in self._ledger.parts() if part not in rows]
         if stale or gone:
@@ -143,9 +153,14 @@ class Publisher:
 
     def _labelled(self, row: Architecture, settled: Settled) -> Architecture:
         """The row with its present labels, whose tables change more often than graphs do."""
-        if self._journal.run_of(settled.batch).labels == labels_identity():
+        declared = self._zoo.get(row.labels.name)
+        if self._journal.run_of(settled.batch).labels != labels_identity():
+            spec = declared.spec if declared else row.labels.name
+            row = replace(row, labels=resolve(spec).labels)
+        if declared is None:
             return row
-        return replace(row, labels=resolve(row.labels.name).labels)
+        labels = declared.labels
+        return called(row, declared.name, family=labels.family, task=labels.task)
 
 
 def _with_rows(shard: ShardPlan, settled: dict[str, Settled]) -> list[Settled]:
@@ -153,9 +168,11 @@ def _with_rows(shard: ShardPlan, settled: dict[str, Settled]) -> list[Settled]:
     return [each for each in of_shard if each.record.failure is None]
 
 
-def _identity(settled: Sequence[Settled]) -> str:
-    rows = (part for each in settled for part in (each.record.name, each.record.content))
-    return digest(files_identity(), labels_identity(), *rows)
+def _identity(settled: Sequence[Settled], zoo: Mapping[str, Declared]) -> str:
+    rows = [part for each in settled for part in (each.record.name, each.record.content)]
+    known = (zoo[each.record.name] for each in settled if each.record.name in zoo)
+    labels = [each.labels.model_dump_json() for each in known if each.labels != NO_LABELS]
+    return digest(files_identity(), labels_identity(), *rows, *labels)
 
 
 def _identity_in(records: dict[str, ShardRecord], part: str) -> str:

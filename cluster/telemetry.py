@@ -5,6 +5,10 @@ has one small actor that outlives the jobs and shows the metrics of all jobs, th
 included. The metrics are
 ``ray_nar_job_records`` by outcome, ``ray_nar_job_shards`` by state, ``ray_nar_job_left_seconds``
 and ``ray_nar_job_last_success_timestamp_seconds``, each by job.
+
+A job on a cluster of its own has nobody to ask. So each job that succeeds also leaves
+``metrics/nar_job_NAME.prom`` in its workspace, for the textfile collector of a node exporter: when
+it succeeded, how long it took, and its records by outcome, failures by their kind.
 """
 
 import logging
@@ -14,6 +18,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final, Literal
 
 import ray
@@ -22,6 +27,7 @@ from ray.exceptions import RayError
 from ray.util.metrics import Gauge
 
 from nar.base.console import seconds_left
+from nar.base.files import write_whole
 
 JobName = Literal["extract", "draw", "embed", "pretrain"]
 ACTOR: Final = "nar-telemetry"
@@ -73,6 +79,7 @@ class JobTelemetry:
         total: How many records it will have when it is done.
         records: Records counted so far, by outcome.
         shards: Number of shards by state.
+        failures: Records that failed, by kind.
     """
 
     job: JobName
@@ -80,6 +87,7 @@ class JobTelemetry:
     total: int = 0
     records: Counter[str] = field(default_factory=Counter)
     shards: dict[str, int] = field(default_factory=dict)
+    failures: Counter[str] = field(default_factory=Counter)
     began: float = field(default_factory=time.monotonic)
     _sent_at: float = 0.0
 
@@ -100,14 +108,21 @@ class JobTelemetry:
 
 
 @contextmanager
-def job_telemetry(job: JobName) -> Iterator[JobTelemetry]:
-    """Show how far the body is, and that it has succeeded if it raises nothing."""
+def job_telemetry(job: JobName, root: Path | None = None) -> Iterator[JobTelemetry]:
+    """Show how far the body is, and that it has succeeded if it raises nothing.
+
+    Args:
+        job: Its name.
+        root: The workspace that keeps its metrics; None keeps none.
+    """
     # A private cluster ends with the job, so nobody looks at its metrics.
     is_shared = "RAY_ADDRESS" in os.environ
     telemetry = JobTelemetry(job, _actor() if is_shared else None)
     yield telemetry
     telemetry.total = telemetry.records.total()
     telemetry.send()
+    if root is not None:
+        _keep(telemetry, root / "metrics")
     if telemetry.actor is None:
         return
     try:
@@ -115,6 +130,36 @@ def job_telemetry(job: JobName) -> Iterator[JobTelemetry]:
     except RayError as error:
         # The job is done, even if its metrics were lost with a node.
         logging.getLogger(__name__).warning("the success of %s is not shown: %s", job, error)
+
+
+# What `_keep` writes. The label is not called job, which is Prometheus' own word for a target.
+KEPT: Final = (
+    "nar_job_last_success_timestamp_seconds",
+    "nar_job_duration_seconds",
+    "nar_job_rows",
+    "nar_job_failures",
+)
+
+
+def _keep(telemetry: JobTelemetry, directory: Path) -> None:
+    """Write the metrics of a job that has succeeded, whole or not at all."""
+    name = f'name="{telemetry.job}"'
+    taken_s = time.monotonic() - telemetry.began
+    rows = {f'{name},outcome="{each}"': count for each, count in telemetry.records.items()}
+    failures = {f'{name},kind="{each}"': count for each, count in telemetry.failures.items()}
+    text = ""
+    samples: tuple[Mapping[str, float], ...] = (
+        {name: time.time()},
+        {name: taken_s},
+        rows,
+        failures,
+    )
+    for metric, values in zip(KEPT, samples, strict=True):
+        text += f"# TYPE {metric} gauge\n"
+        text += "".join(f"{metric}{{{labels}}} {value:.3f}\n" for labels, value in values.items())
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / f"nar_job_{telemetry.job}.prom"
+    write_whole(path, lambda part: part.write_text(text, encoding="utf-8"))
 
 
 def _actor() -> ActorHandle[Any]:

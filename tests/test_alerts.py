@@ -14,6 +14,7 @@ import pytest
 import yaml
 from prometheus_client import generate_latest
 
+from cluster.telemetry import KEPT
 from nar.index.rows import ERRORS, IndexState
 from nar.serve import telemetry
 from nar.serve.telemetry import Arrivals, StoreMetrics
@@ -180,7 +181,7 @@ def grpc_server() -> grpc.Server:
 def offered() -> set[str]:
     """Every name that an expression may ask for."""
     text = generate_latest(served().registry).decode()
-    return set(re.findall(r"^(\w+)[{ ]", text, re.MULTILINE)) | RECORDED | {"up"}
+    return set(re.findall(r"^(\w+)[{ ]", text, re.MULTILINE)) | RECORDED | {"up", *KEPT}
 
 
 def metrics_of(expression: str) -> set[str]:

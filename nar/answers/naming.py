@@ -17,9 +17,10 @@ from nar.base.console import stderr
 from nar.base.errors import CorpusError, InvalidInputError, UnknownArchitectureError
 from nar.base.model_files import CONFIG_FILE, LOAD, PYTHON, WANTED, kind_of_file
 from nar.base.model_folders import Named, named_in_file, named_in_folder, reading_of
+from nar.base.own_zoo import Declared, Zoo
 from nar.base.suggestions import close_files, close_names
 from nar.corpus import Corpus, Location
-from nar.graphs.architecture import Architecture
+from nar.graphs.architecture import Architecture, called
 from nar.graphs.assumed import Assumed
 from nar.graphs.unread import Unread
 
@@ -55,6 +56,12 @@ class Asked:
         """The model of a capture."""
         return cls(capture.architecture, capture.assumed, capture.unread)
 
+    def called(self, declared: Declared) -> "Asked":
+        """The same model under the name, and with the labels, that a zoo declares."""
+        item, labels = self.architecture, declared.labels
+        named = called(item, declared.name, family=labels.family, task=labels.task)
+        return self if declared.is_plain else replace(self, architecture=named)
+
     def noted(self, found: Named) -> "Asked":
         """The same model with what its file or folder says beside it."""
         if not (found.notes or found.doubts):
@@ -74,6 +81,12 @@ class Asked:
         doubts, assumed = doubts_texts(self.assumed), assumed_texts(self.assumed)
         for text in (*doubts, *unread_texts(self.unread), *assumed):
             stderr.print(f"{name}: {text}", style="dim", soft_wrap=True)
+
+
+def tell_unplaced(zoo: Zoo) -> None:
+    """Say on stderr what of a zoo is no model, and why."""
+    for path, why in zoo.unplaced.items():
+        stderr.print(f"not placed {path}: {why}", style="dim", soft_wrap=True)
 
 
 def resolve_name(name: str, corpus: Location | None) -> str:

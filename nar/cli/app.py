@@ -53,6 +53,7 @@ app = typer.Typer(
 app.add_typer(groups.corpora, name="corpus")
 app.add_typer(groups.atlases, name="atlas")
 app.add_typer(groups.indexes, name="index")
+app.add_typer(groups.zoos, name="zoo")
 
 HtmlFile = Annotated[Path | None, typer.Option(help="File that gets the same as a page.")]
 Names = Annotated[

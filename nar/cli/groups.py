@@ -167,6 +167,34 @@ def atlas_published(
     typer.echo(f"{len(figures):,} models, in {write_published(figures, source)}")
 
 
+zoos = typer.Typer(
+    help="Declare a zoo of your own, for jobs that take many models.", no_args_is_help=True
+)
+
+
+@zoos.command("init")
+@reporting_errors
+def zoo_init(
+    folder: Annotated[Path, typer.Argument(help="Holds the models, at any depth.")],
+) -> None:
+    """Write nar.zoo.yaml for the models of a folder; says what it could not place."""
+    from nar.cli import zoo_commands
+
+    zoo_commands.begin(folder)
+
+
+@zoos.command("check")
+@reporting_errors
+def zoo_check(
+    zoo: Annotated[Path, typer.Argument(help="A folder, or a nar.zoo.yaml.")],
+    as_json: AsJson = False,
+) -> None:
+    """Show which models a zoo means, under which names; nothing is captured."""
+    from nar.cli import zoo_commands
+
+    zoo_commands.check(zoo, as_json=as_json)
+
+
 indexes = typer.Typer(
     help="Build the vector index, look at it, save it and tidy it up.", no_args_is_help=True
 )
@@ -280,16 +308,34 @@ def restore(
     index_commands.restore(choice, directory, other_encoder=other_encoder, as_json=as_json)
 
 
-@indexes.command("rollback")
+@indexes.command("history")
 @reporting_errors
-def rollback(
+def history(
     work: Work = DEFAULT_WORK, uri: Uri = None, config: ConfigFile = None, as_json: AsJson = False
 ) -> None:
-    """Go back to the collection before the last bulk load; once more, and it is undone."""
+    """List the jobs that have changed the index: when, by whom, and with which encoder."""
     from nar.choices import IndexChoice
     from nar.cli import index_commands
 
-    index_commands.roll_back(IndexChoice(work, uri, config), as_json=as_json)
+    index_commands.history(IndexChoice(work, uri, config), as_json=as_json)
+
+
+@indexes.command("rollback")
+@reporting_errors
+def rollback(
+    job: Annotated[
+        int | None, typer.Argument(help="Number of a job of `nar index history`; else the last.")
+    ] = None,
+    work: Work = DEFAULT_WORK,
+    uri: Uri = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Go back to how the index was before a job; that is a job, too, and can be undone."""
+    from nar.choices import IndexChoice
+    from nar.cli import index_commands
+
+    index_commands.roll_back(IndexChoice(work, uri, config), job, as_json=as_json)
 
 
 @indexes.command("orphans")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
@@ -10,7 +11,14 @@ from rich.text import Text
 from nar.answers.atlas import shipped_atlas
 from nar.answers.atlas_making import embedded
 from nar.answers.atlas_store import open_atlas
-from nar.answers.naming import Asked, captured, check_stated, resolve_name, stated_for
+from nar.answers.naming import (
+    Asked,
+    captured,
+    check_stated,
+    resolve_name,
+    stated_for,
+    tell_unplaced,
+)
 from nar.answers.novelty import keep_novelty
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.console import (
@@ -21,6 +29,7 @@ from nar.base.console import (
     stderr,
 )
 from nar.base.errors import InvalidInputError, NarError, UnknownArchitectureError
+from nar.base.own_zoo import Declared, Zoo, expanded
 from nar.choices import IndexChoice
 from nar.cli.search_command import opened_client
 from nar.corpus import Corpus, shipped_corpus
@@ -30,8 +39,10 @@ from nar.encoding.stored import StoredEmbedder
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.carrying import check_replaceable
 from nar.index.digests import RowDigests
+from nar.index.history import go_back
+from nar.index.increments import Increment
 from nar.index.milvus import Milvus
-from nar.index.publishing import Orphan, drop_orphans, go_back, orphans
+from nar.index.publishing import Orphan, drop_orphans, orphans
 from nar.index.rows import index_entry, index_row
 from nar.index.snapshot import Snapshot, restore_snapshot, take_snapshot
 from nar.views import display, reports
@@ -57,7 +68,7 @@ def build(choice: IndexChoice, *, other_encoder: bool, as_json: bool) -> None:
             pairs = embedded(workspace.corpus, embedder)
             bulk.load(index_row(item, vector) for item, vector in pairs)
             carried = bulk.carry_over(before, own, removes=False).strangers
-            rows = bulk.publish(keep_before=True)
+            rows = bulk.publish(keep_before=True, by="index build")
         keep_novelty(index, workspace.novelty, encoder=embedder.fingerprint)
     result = {
         "rows": rows,
@@ -86,7 +97,7 @@ def add(
     Raises:
         IndexUnavailableError: Another process has the index, or it cannot be written.
     """
-    asked, failures = _captured(names, asking)
+    asked, failures = _captured(expanded(names), asking)
     if not asked:
         _tell_failures(failures)
         return NOTHING_CAPTURED
@@ -101,8 +112,9 @@ def add(
         opened = ArchitectureIndex(config, encoder=embedder.fingerprint)
     with opened as index:
         vectors = embedder.embed([item.graph for item in items])
-        index.upsert([index_row(*pair) for pair in zip(items, vectors, strict=True)])
-        rows = index.count()
+        increment = Increment(index, config.batch_rows, by="index add")
+        increment.load(index_row(*pair) for pair in zip(items, vectors, strict=True))
+        rows = increment.finish([], "")
     added = [item.labels.name for item in items]
     result = {"added": ", ".join(added), "rows": rows, "uri": config.uri}
     assumed = {each.architecture.labels.name: reports.assumed(each.assumed) for each in asked}
@@ -112,19 +124,24 @@ def add(
     return TOO_MANY_FAILED if len(failures) > max_failures else 0
 
 
-def _captured(names: Sequence[str], asking: Asking) -> tuple[list[Asked], dict[str, str]]:
-    """The models that could be captured, and why others could not, by what the user wrote."""
-    whole, failures = {}, {}
-    for name in names:
+def _captured(zoo: Zoo, asking: Asking) -> tuple[list[Asked], dict[str, str]]:
+    """The models that could be captured, and why others could not, by their names."""
+    whole: dict[str, Declared] = {}
+    failures: dict[str, str] = {}
+    tell_unplaced(zoo)
+    for each in zoo.models:
         try:
-            whole[name] = resolve_name(name, shipped_corpus())
+            spec = resolve_name(each.spec, shipped_corpus())
         except (UnknownArchitectureError, InvalidInputError) as error:
-            failures[name] = str(error)
-    check_stated(whole.values(), asking)
+            failures[each.name] = str(error)
+        else:
+            whole[each.name] = replace(each, spec=spec)
+    check_stated([each.spec for each in whole.values()], asking)
     asked = []
     for name, each in whole.items():
+        stated = stated_for(each.spec, replace(asking, inputs=each.inputs or asking.inputs))
         try:
-            asked.append(Asked.of(captured(each, stated_for(each, asking))))
+            asked.append(Asked.of(captured(each.spec, stated)).called(each))
             asked[-1].tell_assumed()
         # The code of a model and of its library may raise anything; it is this model's fault.
         except Exception as error:
@@ -154,7 +171,9 @@ def remove(names: Sequence[str], choice: IndexChoice, server: str | None, *, as_
 def _remove(names: Sequence[str], choice: IndexChoice) -> tuple[list[str], list[str]]:
     with ArchitectureIndex(choice.existing()) as index:
         rows = index.get(names)
-        index.delete([row.id for row in rows.values()])
+        config = choice.existing()
+        gone = [row.id for row in rows.values()]
+        Increment(index, config.batch_rows, by="index remove").finish(gone, "")
     return [row.name for row in rows.values()], [name for name in names if name not in rows]
 
 
@@ -180,13 +199,22 @@ def info(choice: IndexChoice, *, as_json: bool) -> None:
     show(result, lambda: display.properties("Index", result), as_json=as_json)
 
 
-def roll_back(choice: IndexChoice, *, as_json: bool) -> None:
-    """Let readers get the collection that the last bulk load has replaced."""
+def history(choice: IndexChoice, *, as_json: bool) -> None:
+    """Show the jobs that have changed the index and that can be gone back behind."""
+    with ArchitectureIndex(choice.existing()) as index:
+        kept = [each.change.model_dump(mode="json") for each in index.history.kept()]
+    show({"jobs": kept}, lambda: display.history(kept), as_json=as_json)
+
+
+def roll_back(choice: IndexChoice, number: int | None, *, as_json: bool) -> None:
+    """Let readers get the index as it was before a job; None for the last."""
     config = choice.existing()
-    with closing(Milvus(config)) as milvus:
-        live = go_back(milvus, config.alias)
+    with ArchitectureIndex(config) as index:
+        undone = go_back(index, number)
+        live = index.live
         result = {
-            "rows": live.count(),
+            "rows": index.count(),
+            "undone": ", ".join(f"{each.number} ({each.job})" for each in undone),
             "encoder": live.encoder,
             "collection": live.name,
             "uri": config.uri,

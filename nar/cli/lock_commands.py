@@ -8,9 +8,17 @@ from rich.console import Group
 
 from nar.answers import lock as locks
 from nar.answers.change_kinds import ChangeKind
-from nar.answers.naming import Asked, captured, check_stated, resolve_name, stated_for
+from nar.answers.naming import (
+    Asked,
+    captured,
+    check_stated,
+    resolve_name,
+    stated_for,
+    tell_unplaced,
+)
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.console import show
+from nar.base.own_zoo import expanded
 from nar.corpus import shipped_corpus
 from nar.views import reports
 from nar.views.difference import change_lines, change_report
@@ -72,8 +80,10 @@ def check(
 
 
 def _resolved(names: Sequence[str]) -> list[str]:
-    """The whole names: a short name is locked as the model that it stands for."""
-    return [resolve_name(name, shipped_corpus()) for name in names]
+    """The whole names: a short name is locked as the model that it stands for, a zoo as its own."""
+    zoo = expanded(names)
+    tell_unplaced(zoo)
+    return [resolve_name(each.spec, shipped_corpus()) for each in zoo.models]
 
 
 def _captured(name: str, asking: Asking, before: tuple[str, ...]) -> tuple[tuple[str, ...], Asked]:

@@ -1,6 +1,6 @@
 """Architecture: a captured graph with its name and labels, the row of every corpus and index."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from nar.graphs.details import Details
@@ -127,6 +127,15 @@ def architecture(
         weights,
         details,
     )
+
+
+def called(
+    item: Architecture, name: str, *, family: str | None = None, task: str | None = None
+) -> Architecture:
+    """The same network under another name, and with other labels where they are given."""
+    labels = item.labels
+    own = replace(labels, name=name, family=family or labels.family, task=task or labels.task)
+    return replace(item, labels=own)
 
 
 def coarse_block(graph: ComputationalGraph) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from threading import RLock
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,9 @@ from nar.index.publishing import show_change, show_difference, staging_collectio
 from nar.index.ranking import Search, check_filter, check_top_k, check_vectors, in_groups, settled
 from nar.index.rows import Embedding, Hit, IndexEntry, IndexRow, IndexState, ids_of
 from nar.index.settings import IndexConfig
+
+if TYPE_CHECKING:
+    from nar.index.history import History
 
 Answer = TypeVar("Answer")
 
@@ -277,10 +280,29 @@ class ArchitectureIndex:
             keep=job is not None,
         )
 
-    def _adopt(self, built: Collection, keep_before: bool, catch_up: Callable[[], None]) -> None:
-        """Make a verified collection the live one; keep or drop the one before."""
-        switch(self._milvus, self._config.alias, built, catch_up, keep_before=keep_before)
+    def _adopt(self, built: Collection, by: str, catch_up: Callable[[], None]) -> None:
+        """Make a verified collection the live one; keep the one before, if a job is named."""
+        keep = partial(self.history.keep_former, job=by) if by else None
+        switch(self._milvus, self._config.alias, built, catch_up, keep)
         self._live = built
+
+    def adopt_kept(self, kept: Collection, by: str) -> None:
+        """Make a collection that was kept the live one again.
+
+        Args:
+            kept: The collection; its rows can be read.
+            by: The job that does it.
+        """
+        with self._writing:
+            self._adopt(kept, by, lambda: None)
+
+    @property
+    def history(self) -> "History":
+        """The jobs that have changed it."""
+        # Imported here, because it imports this module.
+        from nar.index.history import History
+
+        return History(self._milvus, self._config)
 
     def _read(self, ask: Callable[[Collection], Answer]) -> Answer:
         """Ask the live collection; once more if it was replaced or unloaded meanwhile."""

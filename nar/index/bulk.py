@@ -44,9 +44,9 @@ class IndexBuild:
     Args:
         staging: The collection to fill; no reader looks there.
         lock: Held while rows are written: Milvus Lite takes one writer at a time.
-        adopt: Makes the verified collection the live one; its second argument says whether to
-            keep the old collection, its third is called when readers get the new one and the old
-            one is still there.
+        adopt: Makes the verified collection the live one; its second argument names the job for
+            which the old collection is kept, if it is; its third is called when readers get the
+            new one and the old one is still there.
         config: The kind of index that is published, and how many rows `load` writes at a time.
         keep: Whether to keep an unpublished collection for another attempt.
 
@@ -59,7 +59,7 @@ class IndexBuild:
         self,
         staging: Collection,
         lock: AbstractContextManager[bool],
-        adopt: Callable[[Collection, bool, Callable[[], None]], None],
+        adopt: Callable[[Collection, str, Callable[[], None]], None],
         config: IndexConfig,
         *,
         keep: bool,
@@ -167,7 +167,12 @@ class IndexBuild:
             self._show_life_at = time.monotonic() + LIFE_S
 
     def publish(
-        self, advance: Advance | None = None, *, keep_before: bool = False, corpus: str = ""
+        self,
+        advance: Advance | None = None,
+        *,
+        keep_before: bool = False,
+        corpus: str = "",
+        by: str = "a bulk load",
     ) -> int:
         """Seal, build the index, verify, and switch: afterwards every reader gets these rows.
 
@@ -175,6 +180,7 @@ class IndexBuild:
             advance: Called with the number of rows after each page is verified.
             keep_before: Whether the old collection is kept, to go back to.
             corpus: Digest of the corpus whose rows these are, no more and no fewer; else empty.
+            by: The job, for the history.
 
         Returns:
             Number of rows.
@@ -189,7 +195,7 @@ class IndexBuild:
             verify(self.staging, self.rows, advance)
             if corpus:
                 mark(self.staging, {CORPUS: corpus})
-            self._adopt(self.staging, keep_before, self._catch_up)
+            self._adopt(self.staging, by if keep_before else "", self._catch_up)
         self._published = True
         return len(self.rows)
 

@@ -119,10 +119,12 @@ class Increment:
     Args:
         index: The index.
         batch_rows: Rows of one write.
+        by: The job, for the history.
     """
 
-    def __init__(self, index: ArchitectureIndex, batch_rows: int) -> None:
+    def __init__(self, index: ArchitectureIndex, batch_rows: int, by: str = "an increment") -> None:
         self._index = index
+        self._recording = index.history.begin(index.live, by)
         self._batch_rows = batch_rows
         self._written = RowDigests()
 
@@ -134,6 +136,7 @@ class Increment:
         """
         remaining = iter(rows)
         while batch := list(islice(remaining, self._batch_rows)):
+            self._recording.before(batch)
             self._index.upsert(batch)
             self._written.add({row.id: row.digest() for row in batch})
             if advance:
@@ -153,7 +156,10 @@ class Increment:
             IndexVerificationError: A row is missing or reads back otherwise; run the job again.
         """
         if vanished:
+            for start in range(0, len(vanished), _READ_ROWS):
+                self._recording.before([], vanished[start : start + _READ_ROWS])
             self._index.delete(vanished)
+        self._recording.finish()
         written = self._written.ids(np.arange(len(self._written)))
         for start in range(0, len(written), _READ_ROWS):
             ids = written[start : start + _READ_ROWS]

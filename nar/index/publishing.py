@@ -21,7 +21,6 @@ from nar.index import IndexKind
 from nar.index.collection import (
     SCHEMA_VERSION,
     Collection,
-    check_schema,
     create_collection,
     find_collection,
 )
@@ -157,63 +156,50 @@ def switch(
     alias: str,
     built: Collection,
     catch_up: Callable[[], None],
-    *,
-    keep_before: bool,
+    keep: Callable[[Collection], None] | None,
 ) -> None:
-    """Let readers get a verified collection; drop the old collection, or keep it.
+    """Let readers get a verified collection; drop the old collection, or have it kept.
 
     What others wrote into the old collection meanwhile is taken over by ``catch_up``.
 
-    A second alias leads to the collection that is kept. Only one collection is kept: the collection
-    to which that alias led before is dropped. A publisher that is killed on the way leaves a marked
-    collection, which the next publisher drops.
+    A publisher that is killed on the way leaves a marked collection, which the next publisher
+    drops.
     """
     before = find_collection(milvus, alias)
     if before is not None and before.name == built.name:
         before = None
-    gone = before
-    if before and keep_before:
-        kept = alias_before(alias)
-        gone = find_collection(milvus, kept)
-        point_alias(milvus, kept, before.name)
-    if gone and gone.name != built.name:
-        mark(gone, {SUPERSEDED: built.name})
+    if before and keep is None:
+        mark(before, {SUPERSEDED: built.name})
     point_alias(milvus, alias, built.name)
     catch_up()
-    if before and keep_before:
-        before.release()
-    if gone and gone.name != built.name:
-        is_dropped(gone)
+    if before and keep is not None:
+        keep(before)
+    elif before:
+        is_dropped(before)
+    _drop_kept_of_old(milvus, alias)
     collect(milvus)
 
 
-def go_back(milvus: Milvus, alias: str) -> Collection:
-    """Let readers get the collection that was kept; their present collection is kept instead.
-
-    Returns:
-        The collection that readers get now.
-
-    Raises:
-        IndexUnavailableError: Nothing was kept.
-        IndexMismatchError: Another version of NAR made it.
-    """
-    live, kept = (find_collection(milvus, each) for each in (alias, alias_before(alias)))
-    if live is None or kept is None or live.name == kept.name:
-        raise IndexUnavailableError(
-            f"no collection is kept from before {alias!r} at {milvus.uri}: only one that a bulk "
-            "load has replaced can be gone back to"
-        )
-    check_schema(kept)
-    kept.load()
-    point_alias(milvus, alias, kept.name)
-    point_alias(milvus, alias_before(alias), live.name)
-    live.release()
-    return kept
+def _drop_kept_of_old(milvus: Milvus, alias: str) -> None:
+    """Drop the one collection that versions of NAR without a history have kept."""
+    kept = f"{alias}_before"
+    if kept in named_aliases(milvus):
+        collection = find_collection(milvus, kept)
+        drop_alias(milvus, kept)
+        if collection is not None:
+            is_dropped(collection)
 
 
-def alias_before(alias: str) -> str:
-    """The alias of the collection that is kept from before the collection of an alias."""
-    return f"{alias}_before"
+def named_aliases(milvus: Milvus) -> list[str]:
+    """Every alias of the store, sorted."""
+    with milvus.reaching("list the aliases"):
+        return sorted(milvus.client.list_aliases(timeout=milvus.timeout_s)["aliases"])
+
+
+def drop_alias(milvus: Milvus, alias: str) -> None:
+    """Let an alias lead nowhere."""
+    with milvus.reaching("drop an alias"):
+        milvus.client.drop_alias(alias, timeout=milvus.timeout_s)
 
 
 def point_alias(milvus: Milvus, alias: str, name: str) -> None:
@@ -258,8 +244,8 @@ def orphans(milvus: Milvus) -> list[Orphan]:
 def _named_by_aliases(milvus: Milvus) -> set[str]:
     """Names of the collections that some alias leads to."""
     # Milvus Lite does not list the aliases of a collection with it.
+    aliases = named_aliases(milvus)
     with milvus.reaching("list the aliases"):
-        aliases = milvus.client.list_aliases(timeout=milvus.timeout_s)["aliases"]
         descriptions = [
             milvus.client.describe_collection(alias, timeout=milvus.timeout_s) for alias in aliases
         ]

@@ -44,6 +44,13 @@ class IndexConfig(Settings):
         300.0, gt=0, description="how often it compares rows that nobody says were written"
     )
 
+    kept_jobs: int = Field(
+        10, ge=1, description="jobs that `nar index rollback` can go back behind"
+    )
+    kept_rows: int = Field(
+        2_000_000, ge=0, description="rows that are kept for that, but for the last job"
+    )
+
     @property
     def is_lite(self) -> bool:
         """Whether it is a directory of Milvus Lite, and no address of a Milvus server."""

@@ -310,7 +310,7 @@ def restore_snapshot(
     with index.build(snapshot.encoder, snapshot.dim) as build:
         build.load(_rows(directory, snapshot), advance)
         _check_whole(build, directory, snapshot)
-        build.publish()
+        build.publish(keep_before=True, by="restore")
     return snapshot
 
 

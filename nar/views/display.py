@@ -17,6 +17,7 @@ from nar.graphs.ops import op_name
 
 if TYPE_CHECKING:
     from nar.answers.blocks import Block, BlockUsers
+    from nar.base.own_zoo import Zoo
     from nar.motifs.partition import MotifPartition
     from nar.zoo import ZooCapture
 
@@ -29,6 +30,9 @@ _SHOWN_OPERATORS = 14
 _SHOWN_REASONS = 25
 # Chosen: rows of the same table before these, each with a model of a user's own.
 _SHOWN_OWN = 200
+# The columns of the table of jobs; of an encoder the first letters tell it apart.
+_JOB_COLUMNS: Final = ("number", "time", "user", "job", "kind", "rows", "encoder")
+_JOB_LETTERS: Final = 40
 # `nar.own.files.SOURCE`, which takes torch to import.
 _OWN: Final = "file"
 # Chosen: rows of the table of blocks, and families in a line.
@@ -204,6 +208,28 @@ def _failures(failures: Sequence[Failure]) -> Table:
     for group in groups[:shown]:
         first = group[0]
         table.add_row(f"{len(group):,}", first.name, first.operator, first.reason)
+    return table
+
+
+def zoo(found: "Zoo") -> RenderableType:
+    """The models of a zoo of one's own, and what lies there and is none."""
+    table = Table(title=f"{len(found.models):,} models", title_justify="left")
+    for column in ("name", "captures", "inputs", "family", "task"):
+        table.add_column(column, overflow="fold")
+    for each in found.models:
+        known = (each.labels.family or "", each.labels.task or "")
+        table.add_row(each.name, each.spec, " ".join(each.inputs), *known)
+    unplaced = (Text(f"not placed {path}: {why}", "dim") for path, why in found.unplaced.items())
+    return Group(table, *unplaced)
+
+
+def history(jobs: Sequence[Mapping[str, object]]) -> RenderableType:
+    """The jobs that have changed an index, the last first."""
+    table = Table(title="Jobs that can be gone back behind", title_justify="left")
+    for column in _JOB_COLUMNS:
+        table.add_column(column)
+    for job in jobs:
+        table.add_row(*(str(job[column])[:_JOB_LETTERS] for column in _JOB_COLUMNS))
     return table
 
 

@@ -55,3 +55,16 @@ def test_a_fault_is_named(tmp_path, text, named):
 def test_a_file_asked_for_must_be_there(tmp_path):
     with pytest.raises(ConfigError, match=r"absent\.yaml"):
         load_cluster_config(tmp_path / "absent.yaml")
+
+
+def test_what_was_read_is_said_and_what_was_not_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ray-config.yml").write_text("extract: {shard_size: 7}")
+    (tmp_path / "nar.zoo.yaml").touch()
+    load_cluster_config()
+    said = capsys.readouterr().err
+    assert f"sizes: defaults, for there is no ray_config.yaml in {tmp_path}" in said
+    assert "; ray-config.yml lies there and was not read" in said
+    (tmp_path / "ray_config.yaml").touch()
+    load_cluster_config()
+    assert capsys.readouterr().err == f"sizes: {tmp_path}/ray_config.yaml\n"

@@ -172,6 +172,30 @@ def test_broken_files_are_named_and_counted_as_files(one_worker, tmp_path):
     assert json.loads(said[0])["file"] == "an ONNX model"
 
 
+def test_a_zoo_is_captured_under_its_names_and_labels_change_without_a_capture(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "net.py").write_text(
+        "import torch\ndef factory(n=2):\n    return torch.nn.Linear(8, n), torch.zeros(1, 8)\n"
+    )
+
+    def captured(family: str) -> tuple[int, list[tuple[str, str, str]]]:
+        (tmp_path / "nar.zoo.yaml").write_text(
+            "labels: {task: ocr}\nmodels:\n- {name: team/small, file: 'net.py:factory'}\n"
+            f"- {{name: team/large, file: 'net.py:factory(4)', labels: {{family: {family}}}}}\n"
+        )
+        options = ["--work", "work", "--workers", "1", "--json"]
+        answer = CliRunner().invoke(app, [".", *options], catch_exceptions=False)
+        labels = [item.labels for item in read_corpus(Path("work/corpus"))]
+        rows = [(each.name, each.family, each.task) for each in labels]
+        return json.loads(answer.stdout)["captured"], rows
+
+    small = ("team/small", "unknown", "ocr")
+    assert captured("one") == (2, [("team/large", "one", "ocr"), small])
+    assert captured("two") == (0, [("team/large", "two", "ocr"), small])
+
+
 def test_too_many_failures_have_an_exit_code(darts_names, tmp_path):
     names = [darts_names[0], "darts:no genotype", "--work", str(tmp_path), "--workers", "1"]
     assert CliRunner().invoke(app, [*names, "--max-failures", "1"]).exit_code == 0

@@ -87,11 +87,16 @@ class Pool:
 
     def __init__(self, job: Job, rows: Sequence[IndexRow], write: Callable[[Write], None]) -> None:
         self._job, self._rows, self._write = job, rows, write
+        self._meanwhile = job.meanwhile
+
+    def let_clients_write(self) -> None:
+        for write in self._meanwhile:
+            self._write(write)
+        self._meanwhile = ()
 
     def embed(self, method: embedding.WriteMethod, parts: dict[str, int]) -> list[Failed]:
         failed = []
-        for write in self._job.meanwhile:
-            self._write(write)
+        self.let_clients_write()
         for part in parts:
             file, numbers = embed_worker.parsed_part(part)
             for number in numbers:
@@ -114,6 +119,7 @@ def run(index: ArchitectureIndex, config: IndexConfig, job: Job) -> None:
         index.published, ENCODER, lambda: described.rows(shards), other_encoder=False
     )
     embedding._update(task, index, config, before, removes=job.removes)
+    pool.let_clients_write()  # a job that finds nothing to do embeds nothing
 
 
 def expected(before: dict[str, str], step: Job | Write) -> dict[str, str]:

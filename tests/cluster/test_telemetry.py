@@ -2,8 +2,29 @@
 
 import pytest
 import ray
+from prometheus_client.parser import text_string_to_metric_families
 
-from cluster.telemetry import job_telemetry
+from cluster.telemetry import KEPT, job_telemetry
+
+
+def test_a_job_that_succeeds_leaves_its_metrics_and_one_that_fails_leaves_those_before(tmp_path):
+    file = tmp_path / "metrics" / "nar_job_extract.prom"
+    with pytest.raises(ValueError, match="no"), job_telemetry("extract", tmp_path):
+        raise ValueError("no")
+    assert not file.exists()
+    with job_telemetry("extract", tmp_path) as telemetry:
+        telemetry.records.update({"captured": 3, "failed": 2})
+        telemetry.failures.update({"timeout": 2})
+    families = {each.name: each for each in text_string_to_metric_families(file.read_text())}
+    assert tuple(families) == KEPT
+    rows = {each.labels["outcome"]: each.value for each in families["nar_job_rows"].samples}
+    assert rows == {"captured": 3, "failed": 2}
+    [failed] = families["nar_job_failures"].samples
+    assert (failed.labels, failed.value) == ({"name": "extract", "kind": "timeout"}, 2)
+    before = file.read_text()
+    with pytest.raises(ValueError, match="no"), job_telemetry("extract", tmp_path):
+        raise ValueError("no")
+    assert file.read_text() == before
 
 
 @pytest.mark.ray

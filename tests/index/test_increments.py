@@ -12,8 +12,9 @@ from nar.base.errors import IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.bulk import IndexVerificationError
 from nar.index.digests import packed_rows
+from nar.index.history import go_back
 from nar.index.increments import Increment, RowComparison, descriptions, is_of_corpus
-from nar.index.publishing import go_back, show_difference
+from nar.index.publishing import show_difference
 from nar.index.settings import IndexConfig
 
 ROWS = [row(f"row {number}", 1, number) for number in range(40)]
@@ -111,28 +112,93 @@ def open_index(uri):
 
 
 @on_both
-def test_a_bulk_load_is_taken_back_and_again(index, config):
+def test_a_bulk_load_is_taken_back_and_again(index):
+    first = index.live.name
     load(index, ROWS[:3])
-    before = go_back(index.live.milvus, config.alias)
+    go_back(index, None)
     index.follow()
-    assert (index.live.name, index.count()) == (before.name, len(ROWS))
+    assert (index.live.name, index.count()) == (first, len(ROWS))
     assert len(index.search(np.eye(1, DIM, dtype=np.float32), 100)[0]) == len(ROWS)
-    go_back(index.live.milvus, config.alias)
+    go_back(index, None)
     index.follow()
     assert index.count() == 3
 
 
-@pytest.mark.slow
+def change(index, written, gone=(), by="embed"):
+    increment = Increment(index, batch_rows=2, by=by)
+    increment.load(written)
+    increment.finish([row.id for row in gone], "")
+
+
+def held(index):
+    [*pages] = index.live.digest_pages()
+    return {key: code for page in pages for key, code in page.items()}
+
+
 @on_both
-def test_one_collection_is_kept_and_the_one_before_it_goes(index):
-    first = index.live.name
-    load(index, ROWS[:2])
-    second = index.live.name
-    load(index, ROWS[:3])
-    names = index.live.milvus.client.list_collections()
-    assert (first in names, second in names) == (False, True)
+def test_one_goes_back_to_monday_after_a_week_of_every_kind_of_change(index):
+    """Monday and so on are what the index holds after the job of the day."""
+    days = [held(index)]
+    other = [replace(each, flops=7) for each in ROWS[:3]]
+    change(index, [*other, row("new", 1, 1)], ROWS[10:12])
+    days.append(held(index))
+    change(index, [replace(ROWS[0], flops=8), row("newer", 1, 1)], [row("new", 1, 1)])
+    days.append(held(index))
+    load(index, ROWS[5:9])
+    days.append(held(index))
+    change(index, [row("newest", 1, 1)], ROWS[5:6])
+    days.append(held(index))
+    jobs = [each.change for each in index.history.kept()]
+    assert [(each.number, each.kind) for each in jobs] == [
+        (4, "changed"),
+        (3, "replaced"),
+        (2, "changed"),
+        (1, "changed"),
+    ]
+    assert {each.encoder for each in jobs} == {ENCODER}
+    for number in (4, 2, 1, 3):
+        back_to(index, number, days[number - 1])
 
 
-def test_without_a_collection_before_there_is_nothing_to_go_back_to(index, config):
-    with pytest.raises(IndexUnavailableError, match="no collection is kept from before"):
-        go_back(index.live.milvus, config.alias)
+def back_to(index, number, wanted):
+    """Go back behind a job, look, and undo that."""
+    now = held(index)
+    go_back(index, number)
+    index.follow()
+    assert held(index) == wanted
+    go_back(index, None)
+    index.follow()
+    assert held(index) == now
+
+
+def test_rows_that_clients_wrote_since_stay(index):
+    change(index, [replace(ROWS[0], flops=7)])
+    index.upsert([row("of a client", 1, 1)])
+    go_back(index, 1)
+    assert index.count() == len(ROWS) + 1
+    assert index.get([ROWS[0].name])[ROWS[0].name].flops == ROWS[0].flops
+
+
+def test_so_many_jobs_and_rows_are_kept(tmp_path):
+    config = IndexConfig(uri=str(tmp_path / "kept.db"), alias="kept", kept_jobs=3, kept_rows=50)
+    with ArchitectureIndex(config) as index:
+        load(index, ROWS)
+        for number in range(5):
+            change(index, [replace(ROWS[0], flops=number)])
+        assert [each.change.number for each in index.history.kept()] == [5, 4, 3]
+        load(index, ROWS[:2])
+        assert [each.change.number for each in index.history.kept()] == [6, 5, 4]
+        load(index, ROWS)
+        load(index, ROWS)
+        # Forty rows of the last job, two and not forty more of the ones before.
+        assert [each.change.rows for each in index.history.kept()] == [40, 2]
+
+
+def test_a_job_that_is_not_kept_is_refused_with_those_that_are(index):
+    with pytest.raises(
+        IndexUnavailableError, match=r"nothing is kept of the last job .*kept: none"
+    ):
+        go_back(index, None)
+    change(index, ROWS[:1])
+    with pytest.raises(IndexUnavailableError, match=r"nothing is kept of job 9 .*kept: 1"):
+        go_back(index, 9)
