@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from cluster.config import load_cluster_config
-from cluster.embedding import EmbedReport, embed
+from cluster.embedding import EmbedReport, embed, put_beside_atlas
 from cluster.resources import resized
 from cluster.session import ClusterFile, Corpus, Workers, alone, connect
 from nar.base.console import DEFAULT_WORK, AsJson, Work, reporting_errors, show
@@ -75,12 +75,17 @@ def main(
         bool,
         typer.Option("--other-encoder", help="It may replace an index of another encoder."),
     ] = False,
+    beside_atlas: Annotated[
+        bool, typer.Option("--beside-atlas", help="Put the models beside those that NAR ships.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Embed what is new or changed in a corpus; after a crash, run it again."""
     sizes = load_cluster_config(cluster_config)
     choice = IndexChoice(work, uri, config)
     with alone(choice.workspace, "index"), connect(sizes):
+        if beside_atlas:
+            put_beside_atlas(choice.workspace, choice.config().index)
         report = embed(
             choice.workspace,
             choice.config().index,

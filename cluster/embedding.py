@@ -16,6 +16,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from threading import Event
 from typing import Any, Generic, Literal, TypeAlias
 
 import ray
@@ -28,14 +29,16 @@ from cluster.ledger import digest
 from cluster.resources import WorkerStartError, pool_size, worker_share
 from cluster.shard_descriptions import ShardDescriptions
 from cluster.telemetry import JobTelemetry, job_telemetry
-from nar.answers.atlas import shipped_atlas
+from nar.answers.atlas import atlas_encoder, read_atlas, shipped_atlas
+from nar.answers.atlas_store import open_atlas
 from nar.answers.novelty import keep_novelty, kept_novelty
 from nar.base.console import Advance, progress, stderr
-from nar.base.errors import IndexUnavailableError, InvalidInputError
+from nar.base.errors import ConfigError, IndexUnavailableError, InvalidInputError
 from nar.base.workspace import Workspace
 from nar.corpus import Corpus, Location
 from nar.corpus.manifest import Manifest, ShardEntry
 from nar.encoding.checkpoint import fingerprint, load_checkpoint
+from nar.encoding.stored import read_files
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.bulk import IndexBuild
 from nar.index.carrying import check_replaceable
@@ -203,6 +206,37 @@ def use_shipped_encoder(workspace: Workspace) -> None:
         style="dim",
         soft_wrap=True,
     )
+
+
+def put_beside_atlas(workspace: Workspace, config: IndexConfig) -> int:
+    """Give an index the rows of the atlas that it lacks; how many these were.
+
+    Args:
+        workspace: Its encoder has to be that of the atlas; without one it gets that.
+        config: Where the index is.
+
+    Raises:
+        ConfigError: The workspace has an encoder of its own.
+        IndexMismatchError: The index is of another encoder.
+    """
+    use_shipped_encoder(workspace)
+    atlas = shipped_atlas()
+    encoder = read_files(workspace.checkpoint).fingerprint
+    if encoder != atlas_encoder(atlas):
+        raise ConfigError(
+            f"the rows of the atlas are of the encoder {atlas_encoder(atlas)[:16]}, and "
+            f"{workspace.checkpoint} has {encoder[:16]}; take a --work without a checkpoint, or "
+            "leave out --beside-atlas"
+        )
+    with open_atlas(atlas, config, Event()) as index:
+        rows = read_atlas(atlas).rows
+        held = index.contains([row.id for row in rows])
+        missing = [row for row in rows if row.id not in held]
+        if missing:
+            increment = Increment(index, config.batch_rows, by="embed --beside-atlas")
+            increment.load(missing)
+            increment.finish([], "")
+    return len(missing)
 
 
 def _update(

@@ -237,17 +237,18 @@ def _explained(asked: Architecture, answer: Answer, networks: int) -> Answer:
 class HitGraphs:
     """The graphs of hits, as far as a corpus has them: nothing is captured for them.
 
-    Where the corpus cannot be read, hits are not compared, and one message says so.
+    What the corpus lacks is looked for in the one that ships, whose rows may stand beside one's
+    own. Where a corpus cannot be read, hits are not compared, and one message says so.
 
     Args:
         corpus: The corpus with the graphs; None for no graphs.
     """
 
     def __init__(self, corpus: Location | None) -> None:
-        self._corpus = Corpus(corpus) if corpus else None
+        self._corpora = [Corpus(each) for each in _with_shipped(corpus)]
 
     def graphs(self, names: Sequence[str], sources: Collection[str]) -> Mapping[str, Architecture]:
-        """Architectures by name; names that the corpus lacks are left out."""
+        """Architectures by name; names that no corpus has are left out."""
         return self._read(Corpus.graphs, names, sources)
 
     def backbones(self, names: Sequence[str], sources: Collection[str]) -> Mapping[str, str]:
@@ -260,12 +261,24 @@ class HitGraphs:
         names: Sequence[str],
         sources: Collection[str],
     ) -> Mapping[str, Item]:
-        try:
-            return read(self._corpus, names, sources) if self._corpus else {}
-        except CorpusError as error:
-            self._corpus = None
-            stderr.print(f"the hits were not compared node by node: {error}", style="yellow")
-            return {}
+        found: dict[str, Item] = {}
+        for corpus in list(self._corpora):
+            absent = [name for name in names if name not in found]
+            try:
+                found |= read(corpus, absent, sources) if absent else {}
+            except CorpusError as error:
+                self._corpora.remove(corpus)
+                stderr.print(f"the hits were not compared node by node: {error}", style="yellow")
+        return found
+
+
+def _with_shipped(corpus: Location | None) -> list[Location]:
+    if corpus is None:
+        return []
+    try:
+        return list(dict.fromkeys((corpus, shipped_corpus())))
+    except CorpusError:  # this installation came without one
+        return [corpus]
 
 
 def ask(

@@ -6,14 +6,14 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
-from nar.answers.atlas import Atlas, read_atlas, shipped_atlas
+from nar.answers.atlas import Atlas, atlas_encoder, read_atlas, shipped_atlas
 from nar.answers.novelty import read_novelty
 from nar.base.console import stderr, stdout
 from nar.base.errors import ConfigError, CorpusError
 from nar.base.process import give_back, share_memory
 from nar.choices import CorpusChoice, IndexChoice
 from nar.config import NarConfig
-from nar.corpus import CorpusGraphs, located
+from nar.corpus import CorpusGraphs, Location, located
 from nar.encoding.stored import StoredEmbedder
 from nar.index import IndexKind
 from nar.index.reader import Reader
@@ -97,7 +97,7 @@ def _serve_workspace(
 ) -> None:
     encoder = StoredEmbedder(choice.workspace.checkpoint).fingerprint
     novelty = read_novelty(choice.workspace.novelty, encoder=encoder)
-    graphs = _graphs(CorpusChoice(choice.work, corpus))
+    graphs = _graphs(CorpusChoice(choice.work, corpus), encoder)
     page = _page(config, graphs)
     run_server(
         config, choice.workspace.checkpoint, on_ready, novelty=novelty, graphs=graphs, page=page
@@ -126,14 +126,25 @@ def _page(
     return page_of(config.server, graphs, atlas_extras(atlas, names) if atlas else AtlasExtras())
 
 
-def _graphs(corpus: CorpusChoice) -> CorpusGraphs | None:
-    """The graphs for explanations; None where the workspace has no corpus, and none is named."""
+def _graphs(corpus: CorpusChoice, encoder: str) -> CorpusGraphs | None:
+    """The graphs for explanations; None where the workspace has no corpus, and none is named.
+
+    Rows of the atlas may stand beside one's own where the encoder is its encoder.
+    """
     try:
-        return CorpusGraphs(corpus.directory())
+        return CorpusGraphs(corpus.directory(), beside=_atlas_corpus(encoder))
     except CorpusError as error:
         if corpus.corpus is not None:
             raise
         log.info("Explain has no graphs: %s", error)
+        return None
+
+
+def _atlas_corpus(encoder: str) -> Location | None:
+    try:
+        atlas = shipped_atlas()
+        return atlas.corpus if atlas_encoder(atlas) == encoder else None
+    except CorpusError:  # this installation came without an atlas
         return None
 
 

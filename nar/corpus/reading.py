@@ -245,20 +245,24 @@ class CorpusGraphs:
     Args:
         directory: Directory of the corpus.
         kept_nodes: Nodes of the graphs that are kept, all together.
+        beside: Directory of a corpus that has what the first lacks; None for none.
 
     Raises:
         CorpusError: There is no corpus.
     """
 
-    def __init__(self, directory: Location, kept_nodes: int = KEPT_NODES) -> None:
-        self._corpus = Corpus(directory)
-        self._corpus.manifest()
+    def __init__(
+        self, directory: Location, kept_nodes: int = KEPT_NODES, *, beside: Location | None = None
+    ) -> None:
+        self._corpora = [Corpus(each) for each in (directory, beside) if each is not None]
+        for each in self._corpora:
+            each.manifest()
         self._kept_nodes = kept_nodes
         self._kept: OrderedDict[str, Architecture] = OrderedDict()
         self._turn = Lock()
 
     def graphs(self, names: Sequence[str], sources: Collection[str]) -> dict[str, Architecture]:
-        """Architectures by name; a name that the corpus lacks is left out.
+        """Architectures by name; a name that no corpus has is left out.
 
         Args:
             names: Names of architectures.
@@ -268,15 +272,19 @@ class CorpusGraphs:
             CorpusError: Names what is missing or damaged.
         """
         with self._turn:
-            absent = [name for name in names if name not in self._kept]
-            read = self._corpus.graphs(absent, sources) if absent else {}
-            known = {name: self._kept[name] for name in names if name in self._kept} | read
+            known = {name: self._kept[name] for name in names if name in self._kept}
+            for corpus in self._corpora:
+                absent = [name for name in names if name not in known]
+                known |= corpus.graphs(absent, sources) if absent else {}
             self._keep(known)
             return known
 
     def backbones(self, names: Sequence[str], sources: Collection[str]) -> dict[str, str]:
         """The backbones of some architectures: see `Corpus.backbones`."""
-        return self._corpus.backbones(names, sources)
+        found: dict[str, str] = {}
+        for corpus in reversed(self._corpora):
+            found |= corpus.backbones(names, sources)
+        return found
 
     def _keep(self, items: dict[str, Architecture]) -> None:
         """Keep what was asked for last, as far as there is room."""
