@@ -242,6 +242,22 @@ def changes(
         sys.stdout.write(as_markdown(["validation"]))
 
 
+@app.command("coverage")
+@reporting_errors
+def measure_coverage(
+    results: Annotated[
+        Path | None, typer.Option(help="Directory that gets the page, both halves of it.")
+    ] = None,
+) -> None:
+    """Measure how much of whom stands in no known architecture; some five minutes."""
+    from benchmark.evidence.coverage import as_markdown, write_page
+
+    if results is not None:
+        write_page(results)
+    else:
+        sys.stdout.write(as_markdown(["validation"]))
+
+
 @app.command()
 @reporting_errors
 def known_codes(target: Target) -> None:

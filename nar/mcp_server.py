@@ -85,15 +85,17 @@ class Tools:
         `by` is what they share: the whole design, the family (what it is for), the trunk (what it
         stands on), or most of the structure (copy: what it is a copy, change or part of). `novelty`
         is how many of 100 designs of known families have a nearer relative. `bodies` are models
-        that are the same but for the head or the embedding, which `differs` names. `assumed` is how
-        a class was built and called, as far as nobody said. `unread` is what its graph lacks.
+        that are the same but for the head or the embedding, which `differs` names. `changes` is how
+        what is most like it becomes it, `coverage` how much of it stands in no known architecture.
+        `assumed` is how a class was built and called, as far as nobody said. `unread` is what its
+        graph lacks.
         """
         wanted = Filter(parameters=Range(maximum=max_parameters))
         relatives = ask.search(*self._model(model, inputs), top_k=top_k, wanted=wanted, by=by)
         return search_report(relatives.name, relatives.answer)
 
     def diff(self, first: Name, second: Name, inputs: Inputs = None) -> Report:
-        """Say what two architectures share and where they differ: sizes, operators, motifs."""
+        """Say how two architectures differ, in a sentence: sizes, operators, edits, motifs."""
         one, stated = self._model(first, inputs)
         other, _ = self._model(second, inputs)
         compared = ask.diff(one, other, stated)

@@ -1,8 +1,12 @@
 """How much of a design stands in no known architecture."""
 
+import warnings
+
 import numpy as np
 import pytest
+import torch
 from graphs import bert, graph_of, resnet
+from torch import nn
 
 from nar.answers.coverage import (
     RADII,
@@ -13,7 +17,9 @@ from nar.answers.coverage import (
     read_codes,
     write_codes,
 )
+from nar.ask import architecture_of
 from nar.base.errors import CorpusError
+from nar.capture import capture_module
 
 KNOWN = known_codes([resnet([4, 4]), bert(4)])
 
@@ -77,3 +83,56 @@ def test_codes_are_kept(tmp_path):
 )
 def test_a_share_has_a_word(new, word):
     assert Coverage(new, 0, 1, ()).word == word
+
+
+class Changed(nn.Module):
+    """Sixteen residual blocks; one of them may have another activation."""
+
+    def __init__(self, odd: int | None = None) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(3, 8, 3, padding=1)
+        self.first = nn.ModuleList(nn.Conv2d(8, 8, 3, padding=1, bias=False) for _ in range(16))
+        self.norms = nn.ModuleList(nn.BatchNorm2d(8) for _ in range(16))
+        self.second = nn.ModuleList(nn.Conv2d(8, 8, 3, padding=1) for _ in range(16))
+        self.acts = nn.ModuleList(nn.Tanh() if n == odd else nn.ReLU() for n in range(16))
+        self.head = nn.Linear(8, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.stem(x)
+        blocks = zip(self.first, self.norms, self.acts, self.second, strict=True)
+        for first, norm, act, second in blocks:
+            x = x + second(act(norm(first(x))))
+        return self.head(x.mean((2, 3)))
+
+
+PLAIN = known_codes([capture_module(Changed().eval(), torch.zeros(1, 3, 8, 8)).graph])
+
+
+def test_one_changed_block_of_sixteen_is_a_small_share():
+    changed = capture_module(Changed(odd=7).eval(), torch.zeros(1, 3, 8, 8)).graph
+    told = coverage(changed, PLAIN, {})
+    assert 0 < told.new < 0.15
+    assert "tanh" in {each.operator for each in told.operators}
+
+
+def test_a_wrapping_is_a_small_share():
+    wrapped = nn.Sequential(Changed(), nn.Softmax(dim=-1)).eval()
+    told = coverage(capture_module(wrapped, torch.zeros(1, 3, 8, 8)).graph, PLAIN, {})
+    assert told.new <= 0.05
+
+
+@pytest.mark.slow
+def test_every_form_of_a_model_has_the_same_share(tmp_path):
+    model, inputs = Changed(odd=7).eval(), (torch.zeros(1, 3, 8, 8),)
+    program = torch.export.export(model, inputs)
+    torch.export.save(program, tmp_path / "net.pt2")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(model, inputs, tmp_path / "net.onnx", dynamo=False)
+    shares = [
+        coverage(architecture_of(str(form)).graph, PLAIN, {}).new
+        for form in (tmp_path / "net.pt2", tmp_path / "net.onnx")
+    ]
+    shares.append(coverage(capture_module(model, *inputs).graph, PLAIN, {}).new)
+    assert max(shares) - min(shares) <= 0.02
+    assert shares[0] > 0

@@ -35,8 +35,8 @@ COMPARED: Final = 20
 # Chosen: networks that are explained; a person reads no more explanations at once.
 EXPLAINED: Final = 3
 # Hits of each answer that may cover the query. Chosen: the normal form of a hit takes 3 to 15 ms,
-# and one that covers more stands seldom behind these.
-COVERING: Final = 2
+# and the nearest by copy or by design mostly covers most.
+COVERING: Final = 1
 # Hits of the searches that parts need besides the query. They run without its filter, which would
 # hide needed hits.
 _TOP_K: Final[Mapping[By, int]] = {

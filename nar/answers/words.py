@@ -224,14 +224,18 @@ def coverage_text(covered: "Coverage") -> str:
     Example:
         >>> from nar.answers.coverage import Coverage, NewOperators
         >>> coverage_text(Coverage(0.05, 0, 0.1, (NewOperators("conv", 3),), "timm:resnet50", 0.06))
-        'Routine: 5% of it stands in no known architecture (conv 3); timm:resnet50 lacks 6%.'
+        'Routine: 5% of it stands in no known architecture (conv 3); timm:resnet50 lacks 6% of it.'
+        >>> coverage_text(Coverage(0, 0, 0, ()))
+        'Every operator of it stands like this in some known architecture.'
     """
-    share = _percent(covered.new)
+    lacking = f"{covered.nearest} lacks {_percent(covered.left)} of it" if covered.nearest else ""
+    nearest = f"; {lacking}" if lacking else ""
+    if not covered.new:
+        return f"Every operator of it stands like this in some known architecture{nearest}."
     counts = [f"{each.operator} {each.times}" for each in covered.operators]
     more = len(counts) - _SHOWN_NEW
     named = ", ".join(counts[:_SHOWN_NEW]) + (f" and {more} more" if more > 0 else "")
-    new = f"{share} of it stands in no known architecture" + (f" ({named})" if named else "")
-    nearest = f"; {covered.nearest} lacks {_percent(covered.left)}" if covered.nearest else ""
+    new = f"{_percent(covered.new)} of it stands in no known architecture ({named})"
     return f"{covered.word.capitalize()}: {new}{nearest}."
 
 
@@ -437,10 +441,10 @@ def _part_of(answer: "Answer") -> Iterator[Sentence]:
 def _changes(answer: "Answer") -> Iterator[Sentence]:
     """How known networks become the query.
 
-    Where a design is known and no operator differs, its own sentence has said it.
+    Where a design is known in other widths or with other weights, its own sentence has said it.
     """
     for each in answer.changes or ():
-        if each.design and not each.edits.edits:
+        if each.design and each.design != "settings":
             continue
         if max(each.edits.paired) >= _MUCH:
             text = changes_text((each.name, "this one"), each.edits)
