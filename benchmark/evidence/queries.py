@@ -24,6 +24,7 @@ from nar.corpus import Card, Corpus, read_shard, shipped_corpus
 from nar.graphs.architecture import Architecture
 from nar.graphs.by import By
 from nar.graphs.graph import ComputationalGraph
+from nar.index.filters import EVERYTHING, Filter
 from nar.index.rows import Hit, IndexRow
 
 DEPTH: Final = 20
@@ -31,8 +32,6 @@ WHOLE: Final = "whole"
 NEW: Final = "of a new family"
 # Names of a hit's own design that may stand before the others.
 _COPIES: Final = 80
-# The same of its family.
-_KIN: Final = 2_000
 _TOGETHER: Final = 256
 _SEED: Final = 0
 # What libraries call the task of a trunk.
@@ -114,11 +113,11 @@ class AtlasQueries:
         """A named model of each family, whose family does not answer."""
         first = {card.labels.family: name for name, card in self._designs().items()}
         names = list(first.values())[: self._most]
-        by_design = self._hits(names, _KIN, "design")
-        by_copy = self._hits(names, _KIN, "copy")
+        others = [_strangers_of(self._rows[name]) for name in names]
+        by_design = self._hits(names, DEPTH, "design", others)
+        by_copy = self._hits(names, DEPTH, "copy", others)
         for name, *hits in zip(names, by_design, by_copy, strict=True):
-            own = self._rows[name]
-            yield AtlasQuery(NEW, own, None, *(_strangers(each, own) for each in hits))
+            yield AtlasQuery(NEW, self._rows[name], None, *hits)
 
     def _asks_as_changed(self, item: Architecture) -> bool:
         return item.labels.source in (EDITS, PARTS) and self._may_ask(
@@ -139,8 +138,13 @@ class AtlasQueries:
         designs = {card.topology: card for card in cards}
         return {card.labels.name: card for card in designs.values()}
 
-    def _hits(self, targets: Sequence[Target], top_k: int, by: By) -> Iterator[tuple[Hit, ...]]:
-        queries = [Query(target, top_k, by=by) for target in targets]
+    def _hits(
+        self, targets: Sequence[Target], top_k: int, by: By, wanted: Sequence[Filter] = ()
+    ) -> Iterator[tuple[Hit, ...]]:
+        filters = wanted or [EVERYTHING] * len(targets)
+        queries = [
+            Query(target, top_k, each, by) for target, each in zip(targets, filters, strict=True)
+        ]
         for start in range(0, len(queries), _TOGETHER):
             for answer in self._retriever.search_all(queries[start : start + _TOGETHER]):
                 if isinstance(answer, NarError):
@@ -153,10 +157,9 @@ def sources_of(names: Iterable[str]) -> set[str]:
     return {name.partition(":")[0] for name in names}
 
 
-def _strangers(hits: Sequence[Hit], own: IndexRow) -> tuple[Hit, ...]:
-    """The first hits of other families; an equal design of another name is no stranger."""
-    others = (hit for hit in hits if hit.family != own.family and hit.topology != own.topology)
-    return tuple(others)[:DEPTH]
+def _strangers_of(own: IndexRow) -> Filter:
+    """What is of another family; an equal design of another name is no stranger."""
+    return Filter(none_of=(Filter(families=(own.family,)), Filter(topologies=(own.topology,))))
 
 
 def _others(hits: Sequence[Hit], own: IndexRow) -> tuple[Hit, ...]:

@@ -34,8 +34,8 @@ from nar.corpus import Corpus, shipped_corpus
 from nar.labels.lineage import relatives
 
 COMMAND: Final = "python -m benchmark verdicts --results results"
-# Chosen: queries of a kind and half; an end of an interval is then three points away at most.
-_MOST: Final = 600
+# Chosen: queries of a kind and half; an end of an interval is then six points away at most.
+_MOST: Final = 250
 _COPIES: Final = (0.7, 0.75, 0.8, 0.85, 0.9)
 _BOUNDS: Final = ((0.65, 0.8), (0.7, 0.8), (0.75, 0.6), (0.75, 0.7), (0.75, 0.8), (0.75, 0.9),
                   (0.8, 0.8), (0.85, 0.8))  # fmt: skip
@@ -51,7 +51,7 @@ _KINDS: Final[Mapping[str, str]] = {
 # Of these the family stands in the atlas.
 _HAVING: Final = (WHOLE, EDITS, PARTS_TOGETHER, _BY_HAND)
 _SAID: Final = (
-    "Designs that are not known ask the shipped atlas, at most 600 of a kind. Each word is a share "
+    "Designs that are not known ask the shipped atlas, at most 250 of a kind. Each word is a share "
     "of those who asked; in brackets how often the family that it names is right: it is the "
     "query's own, or has a design of it. Where it is a parent, a child or a sibling of that "
     "family, by the reviewed table of who was made from whom, it counts neither way. A new member "
