@@ -154,6 +154,21 @@ def test_what_was_not_asked_is_not_the_same_as_none():
 
 
 @pytest.mark.parametrize("front_end", FRONT_ENDS.keys() - {"client"})
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("family", "It is of the family dit; its nearest relative is lib:dit."),
+        ("near", "the nearest family is dit, 8 of 8 hits, loosely (0.66), as lib:dit."),
+        ("unlike", "Nothing in the index is near it; the nearest is lib:dit (0.66)."),
+    ],
+)
+def test_every_front_end_says_a_family_in_the_same_three_strengths(front_end, word, said):
+    like = Resemblance(word, "lib:dit", "dit", 8, 8, 0.66)
+    answer = replace(NEW, resemblance=like, part_of=(), bodies=())
+    assert said in " ".join(FRONT_ENDS[front_end](answer).split())
+
+
+@pytest.mark.parametrize("front_end", FRONT_ENDS.keys() - {"client"})
 def test_what_was_taken_off_is_said(front_end):
     said = "This is lib:behind, with low-rank adapters of rank 8 on 24 layers."
     assert said in FRONT_ENDS[front_end](WRAPPED).replace("\n", " ")

@@ -38,7 +38,8 @@ _NOBODY: Final = (
     "No architecture in the index has what the options ask for; `nar corpus list` shows the family "
     "of each architecture, and `nar corpus stats` shows sources and tasks."
 )
-# The sentences that stand before the table of hits; the others stand below it.
+# The sentences that stand before the table of hits; the others stand below it. Of a known design
+# nobody asks first what it is a part of.
 _STYLES: Final[Mapping[str, str]] = {
     "assumed.doubts": "bold red",
     "unread": "bold red",
@@ -52,6 +53,7 @@ _STYLES: Final[Mapping[str, str]] = {
     "coverage": "green",
     "changes": "bold green",
 }
+_OF_NEW: Final[Mapping[str, str]] = {"part_of": "bold green"}
 _STYLES_BELOW: Final[Mapping[str, str]] = {"part_of": "bold"}
 
 _TWO: Final = "two models are compared, and nothing is searched"
@@ -130,11 +132,12 @@ def answer_view(query: str, answer: Answer, rows: Sequence[NetworkRow] = ()) -> 
         rows: Rows of the table; by default a row for each hit.
     """
     statements = sentences(answer)
-    before = [Text(each.text, _STYLES[each.part]) for each in statements if each.part in _STYLES]
+    styles = _STYLES if answer.is_known else {**_STYLES, **_OF_NEW}
+    before = [Text(each.text, styles[each.part]) for each in statements if each.part in styles]
     below = [
         Text(each.text, _STYLES_BELOW.get(each.part, ""))
         for each in statements
-        if each.part not in _STYLES
+        if each.part not in styles
     ]
     shown = rows or [NetworkRow(hit) for hit in answer.hits]
     hits: list[RenderableType] = (
