@@ -13,20 +13,21 @@ MODEL = {
 }
 
 
-def test_training_weights_and_classes_make_no_other_network():
+def test_training_and_weights_make_no_other_network():
     plain = {
-        "decode_head": [{"type": "FCNHead", "num_classes": 150, "dropout_ratio": 0.1}],
+        "decode_head": [{"type": "FCNHead", "num_classes": 19, "dropout_ratio": 0.1}],
         "backbone": {"depth": 50, "type": "ResNet"},
         "type": "EncoderDecoder",
     }
     assert digest(MODEL) == digest(plain)
 
 
-def test_depth_and_the_order_of_parts_do():
+def test_depth_classes_and_the_order_of_parts_do():
     deeper = {**MODEL, "backbone": {"type": "ResNet", "depth": 101}}
+    finer = {**MODEL, "decode_head": [{"type": "FCNHead", "num_classes": 150}]}
     head = MODEL["decode_head"][0]
     cascade = [{**MODEL, "decode_head": heads} for heads in ([head, {}], [{}, head])]
-    assert len(set(map(digest, [MODEL, deeper, *cascade]))) == 4
+    assert len(set(map(digest, [MODEL, deeper, finer, *cascade]))) == 5
 
 
 def test_a_type_is_named_without_its_library():

@@ -8,7 +8,9 @@ from nar.zoo.sources.transformers.models import TRANSFORMERS
 from nar.zoo.sources.transformers.sizes import (
     published_config,
     published_sizes,
+    swept_settings,
     task_of_classes,
+    with_trained_labels,
 )
 
 # Read with a default by the model: the configuration class does not declare them.
@@ -18,6 +20,9 @@ UNDECLARED = {
     },
     "qwen3_moe": {"head_dim"},
 }  # fmt: skip
+
+# Files of older versions have them: today's configurations put them elsewhere.
+OLDER = {"global_attn_every_n_layers", "partial_rotary_factor", "rotary_pct"}
 
 
 def test_every_row_is_cited_and_stands_in_some_class() -> None:
@@ -37,6 +42,47 @@ def test_every_override_is_a_field_of_its_configuration() -> None:
         if not hasattr(defaults[size.model_type], field)
     }
     assert unknown == {(of, field) for of, fields in UNDECLARED.items() for field in fields}
+
+
+@pytest.mark.slow
+def test_every_swept_field_is_one_of_its_configuration_and_has_a_reason() -> None:
+    mapping = import_library("transformers").CONFIG_MAPPING
+    settings = swept_settings()
+    assert len({of for of, _ in settings}) >= 40
+    defaults = {of: mapping[of]() for of, _ in settings}
+    unknown = {
+        (of, field)
+        for (of, _), size in settings.items()
+        for field in size.overrides
+        if not hasattr(defaults[of], field) and field not in UNDECLARED.get(of, OLDER)
+    }
+    assert unknown == set()
+    assert all(size.cite and task_of_classes(size) for size in settings.values())
+
+
+def test_a_setting_reaches_the_configuration_and_is_no_published_model() -> None:
+    config = published_config(swept_settings()["deepseek_v3", "q_lora_rank=null"])
+    assert config.q_lora_rank is None
+    windows = published_config(swept_settings()["gemma3_text", "layer_types=full_attention"])
+    assert windows.layer_types == ["full_attention"] * windows.num_hidden_layers
+    name = "transformers:llama/LlamaForCausalLM@attention_bias=true"
+    assert TRANSFORMERS.resolve(name).labels.tier == "swept"
+    assert name in TRANSFORMERS.specs()
+
+
+def test_what_only_a_head_reads_is_set_under_that_head_alone() -> None:
+    of_words = task_of_classes(swept_settings()["llama", "tie_word_embeddings=true"])
+    assert of_words == {"LlamaForCausalLM": "text-generation"}
+    assert len(task_of_classes(swept_settings()["llama", "mlp_bias=true"])) > 3
+
+
+def test_checkpoints_with_the_classes_of_their_data_stand_beside_those_with_two() -> None:
+    size = with_trained_labels()["vit-base-patch16-224,num_labels=1000"]
+    assert published_config(size).num_labels == 1_000
+    assert task_of_classes(size) == {"ViTForImageClassification": "image-classification"}
+    names = TRANSFORMERS.specs()
+    assert "transformers:detr/DetrForObjectDetection@detr-resnet-50,num_labels=91" in names
+    assert "transformers:vit/ViTForImageClassification@vit-base-patch16-224" in names
 
 
 def test_a_configuration_has_the_published_numbers_and_no_cache() -> None:
@@ -75,7 +121,7 @@ def test_the_labels_of_a_published_model_name_type_and_task() -> None:
     [
         "transformers:bert/BertForMaskedLM@bert-huge",
         "transformers:roberta/RobertaForMaskedLM@bert-large-uncased",
-        "transformers:bert/BertForPreTraining@bert-large-uncased",
+        "transformers:bert/BertForNextSentencePrediction@bert-large-uncased",
     ],
 )
 def test_a_name_that_the_table_does_not_have_is_refused(name: str) -> None:

@@ -18,7 +18,7 @@ from nar.labels.families import snake_case
 from nar.zoo.libraries import import_library, library_version
 
 Config = Mapping[str, Any]
-# Where a network was trained on several data sets, its name with this data set is listed.
+# Where a network was trained on several data sets of as many classes, this one's name is listed.
 _DATA_SETS = {
     "mmaction": "kinetics400",
     "mmdet": "coco",
@@ -45,14 +45,13 @@ _CLASSES = {
         SingleStageDetector TOOD TridentFasterRCNN VFNet YOLOF YOLOV3 YOLOX
     """,
 }
-# Keys that concern weights, data, training or what follows the network, wherever they stand. The
-# number of classes belongs to the data: networks that differ in nothing else are one design.
+# Keys that concern weights, data, training or what follows the network, wherever they stand; not
+# the number of classes: people hold weights for Cityscapes and ADE20K, whose last layers differ.
 _BESIDE = frozenset({
     "align_corners", "assigner", "auxiliary_head", "cal_acc", "checkpoint", "data_preprocessor",
-    "frozen_stages", "ignore_index", "init_cfg", "init_std", "norm_eval", "num_classes",
-    "num_stuff_classes", "num_things_classes", "postprocess_cfg", "pretrain_img_size",
-    "pretrained", "requires_grad", "sampler", "_scope_", "test_cfg", "topk", "train_cfg",
-    "with_cp",
+    "frozen_stages", "ignore_index", "init_cfg", "init_std", "norm_eval", "postprocess_cfg",
+    "pretrain_img_size", "pretrained", "requires_grad", "sampler", "_scope_", "test_cfg", "topk",
+    "train_cfg", "with_cp",
 })  # fmt: skip
 
 

@@ -38,7 +38,7 @@ _INTO_TEXT = (("vision_config", "out_hidden_size"), ("audio_config", "output_dim
 
 def default_config(model_type: str) -> Config:
     """The default configuration of a type, without a cache of past tokens."""
-    config = import_library("transformers").CONFIG_MAPPING[model_type](**_completion(model_type))
+    config = import_library("transformers").CONFIG_MAPPING[model_type](**completion(model_type))
     for part in parts(config):
         if hasattr(part, "use_cache"):
             part.use_cache = False
@@ -50,7 +50,7 @@ def default_config(model_type: str) -> Config:
     return config
 
 
-def _completion(model_type: str) -> dict[str, Any]:
+def completion(model_type: str) -> dict[str, Any]:
     """The settings that a type needs beside its defaults; a copy, for configurations change it."""
     if model_type == "chameleon":
         return {"vocabulary_map": _chameleon_codes()}

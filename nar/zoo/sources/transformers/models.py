@@ -16,6 +16,7 @@ from nar.zoo.sources.transformers.sizes import (
     published_sizes,
     swept_settings,
     task_of_classes,
+    with_trained_labels,
 )
 from nar.zoo.sources.transformers.tasks import task_of_pairs
 
@@ -29,7 +30,8 @@ def _names() -> list[str]:
         MissingLibraryError: transformers is not installed.
     """
     names = ["/".join(pair) for pair in task_of_pairs()]
-    for size in (*published_sizes().values(), *swept_settings().values()):
+    labelled = with_trained_labels().values()
+    for size in (*published_sizes().values(), *labelled, *swept_settings().values()):
         names += [
             f"{size.model_type}/{class_name}{MARK}{size.checkpoint}"
             for class_name in task_of_classes(size)
@@ -44,7 +46,7 @@ def _entry(model: str) -> Entry | None:
     config_of: Callable[[], Config] = partial(default_config, model_type)
     if mark:
         swept = swept_settings().get((model_type, checkpoint))
-        size = swept or published_sizes().get(checkpoint)
+        size = swept or (published_sizes() | with_trained_labels()).get(checkpoint)
         if size is None or size.model_type != model_type:
             return None
         task, config_of = task_of_classes(size).get(class_name), partial(published_config, size)
