@@ -63,7 +63,7 @@ def test_every_swept_field_is_one_of_its_configuration_and_has_a_reason() -> Non
 def test_a_setting_reaches_the_configuration_and_is_no_published_model() -> None:
     config = published_config(swept_settings()["deepseek_v3", "q_lora_rank=null"])
     assert config.q_lora_rank is None
-    windows = published_config(swept_settings()["gemma3_text", "layer_types=full_attention"])
+    windows = published_config(swept_settings()["lfm2", "layer_types=full_attention"])
     assert windows.layer_types == ["full_attention"] * windows.num_hidden_layers
     name = "transformers:llama/LlamaForCausalLM@attention_bias=true"
     assert TRANSFORMERS.resolve(name).labels.tier == "swept"
