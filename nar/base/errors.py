@@ -93,6 +93,10 @@ class IndexUnavailableError(NarError):
     """The vector index cannot be reached or is held by another process."""
 
 
+class IndexFullError(IndexUnavailableError):
+    """An index takes no more rows: its disk is full, or a bound of its store is reached."""
+
+
 class IndexInUseError(IndexUnavailableError):
     """Another process has the Milvus Lite index open."""
 

@@ -4,6 +4,7 @@ Everything that pymilvus or gRPC can raise leaves here as an error of NAR, withi
 """
 
 import logging
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Final
 import grpc
 from pymilvus import MilvusClient, MilvusException
 
-from nar.base.errors import ConfigError, IndexUnavailableError
+from nar.base.errors import ConfigError, IndexFullError, IndexUnavailableError
 from nar.index.lite import LOOPBACK, LiteProcess, LiteServer
 from nar.index.lite_files import WAY_OUT
 from nar.index.rows import ERRORS
@@ -23,6 +24,9 @@ from nar.index.settings import IndexConfig
 # Chosen: building and loading an index takes longer than a call, and a dead server is still
 # noticed.
 PATIENCE_S: Final = 120.0
+# How Milvus Lite and a server say that there is no room: the system's words for a full disk, a
+# limit of a file or of a user, and the server's own bound.
+_FULL: Final = re.compile(r"\[Errno (27|28|122)\]|No space left|[Dd]isk ?[Qq]uota")
 CONNECT_FAILED: Final = 2  # pymilvus' code of a connection that failed
 # The purposes of calls that fail where a file is damaged.
 READING: Final = frozenset({"look for a collection", "load the collection", "read", "search"})
@@ -37,6 +41,10 @@ _RECONNECT: Final = {
 
 class MilvusRefusedError(IndexUnavailableError):
     """Milvus answered, but refused: most often, the collection was replaced meanwhile."""
+
+
+class MilvusFullError(MilvusRefusedError, IndexFullError):
+    """Milvus has no room for rows."""
 
 
 class MilvusTimeoutError(IndexUnavailableError):
@@ -141,8 +149,10 @@ class Milvus:
             raise failure(self._unreachable(purpose, code)) from error
         except MilvusException as error:
             if _is_refusal(error):
-                self._count("refused")
-                raise MilvusRefusedError(self._refused(purpose, error.message)) from error
+                is_full = bool(_FULL.search(error.message or ""))
+                self._count("full" if is_full else "refused")
+                refused = MilvusFullError if is_full else MilvusRefusedError
+                raise refused(self._refused(purpose, error.message)) from error
             self._count("unreachable")
             raise IndexUnavailableError(self._unreachable(purpose, error.message)) from error
         except ValueError as error:  # gRPC's way to say that the channel is closed

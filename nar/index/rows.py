@@ -241,8 +241,8 @@ def id_ranges(rows: int, page_rows: int) -> Iterator[tuple[str, str]]:
     return pairwise([*(f"{number * ALL_IDS // pages:032x}" for number in range(pages)), END_OF_IDS])
 
 
-# Why a call to Milvus fails: Milvus refused it, or did not answer.
-ERRORS: Final = ("refused", "unreachable")
+# Why a call to Milvus fails: Milvus refused it, or has no room for rows, or did not answer.
+ERRORS: Final = ("refused", "full", "unreachable")
 
 
 @dataclass(frozen=True, slots=True)

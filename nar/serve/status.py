@@ -81,11 +81,13 @@ CODES: Final[Mapping[type[Exception], grpc.StatusCode]] = {
     GivenUpError: grpc.StatusCode.DEADLINE_EXCEEDED,
     errors.IndexMismatchError: grpc.StatusCode.FAILED_PRECONDITION,
     errors.FilesAloneError: grpc.StatusCode.UNAVAILABLE,
+    errors.IndexFullError: grpc.StatusCode.RESOURCE_EXHAUSTED,
     errors.IndexUnavailableError: grpc.StatusCode.UNAVAILABLE,
 }
 
 # Messages for errors whose own text could show addresses and paths of the server to a stranger.
 PRIVATE: Final[Mapping[type[Exception], str]] = {
+    errors.IndexFullError: "the disk of the index is full; nothing was written, try again later",
     errors.IndexUnavailableError: "the index cannot be reached; try again",
     DecodeError: "the bytes are no message of this method",
 }
@@ -112,6 +114,7 @@ DETAILS: Final[Mapping[type[Exception], Callable[[Exception], Message]]] = {
     OverloadedError: _retry_info,
     DrainingError: _retry_info,
     errors.FilesAloneError: _retry_info,
+    errors.IndexFullError: _retry_info,
     errors.IndexUnavailableError: _retry_info,
 }
 

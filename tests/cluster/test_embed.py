@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 
 from cluster.config import EmbedConfig
 from cluster.embed import app, view
-from cluster.embedding import EmbedReport, embed
-from nar.answers.atlas import shipped_atlas
+from cluster.embedding import EmbedReport, embed, put_beside_atlas
+from nar.answers.atlas import read_atlas, shipped_atlas
 from nar.answers.novelty import calibrate, read_novelty
-from nar.base.errors import CheckpointError, CorpusError, IndexMismatchError
+from nar.base.errors import CheckpointError, ConfigError, CorpusError, IndexMismatchError
 from nar.base.workspace import Workspace
 from nar.cli.app import app as nar_app
 from nar.corpus import read_corpus, read_shard, write_shard
@@ -237,6 +237,19 @@ def test_without_an_encoder_the_shipped_one_is_used_and_said(ray_cluster, darts_
 
 def shipped_encoder() -> str:
     return read_files(shipped_atlas().encoder).fingerprint
+
+
+def test_own_models_stand_beside_the_atlas(ray_cluster, darts_workspace, small_atlas, monkeypatch):
+    monkeypatch.setattr("cluster.embedding.shipped_atlas", lambda: small_atlas)
+    config = IndexConfig(uri=str(darts_workspace.index))
+    assert put_beside_atlas(darts_workspace, config) == 0  # all were stored with the index itself
+    report = run(darts_workspace)
+    own = {item.labels.name for item in read_corpus(darts_workspace.corpus)}
+    shipped = {row.name for row in read_atlas(small_atlas).rows}
+    assert report.rows == len(own | shipped)
+    save_checkpoint(darts_workspace.checkpoint, untrained(1))
+    with pytest.raises(ConfigError, match="the rows of the atlas are of the encoder"):
+        put_beside_atlas(darts_workspace, config)
 
 
 def test_a_new_collection_takes_over_rows_of_others_and_says_so(workspace):

@@ -151,15 +151,15 @@ import resource, sys
 sys.path.insert(0, sys.argv[2])
 from oracle import DIM, row
 from nar.config import IndexConfig
-from nar.base.errors import IndexUnavailableError
+from nar.base.errors import IndexFullError
 from nar.index.architecture_index import ArchitectureIndex
 with ArchitectureIndex(IndexConfig(uri=sys.argv[1])) as index:
     with index.build("e" * 64, DIM, job="full") as build:
         resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
         try:
             build.load(row(f"row {number}", 1, number) for number in range(5_000))
-        except IndexUnavailableError as error:
-            print(error)
+        except IndexFullError as error:
+            print(error, index.errors)
 """
 
 
@@ -168,6 +168,7 @@ def test_a_disk_that_takes_no_more_is_said_without_a_traceback(config):
     command = [sys.executable, "-c", FILL, config.uri, str(Path(__file__).parents[1])]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert f"the index at {config.uri} refused to upsert: [Errno 27]" in done.stdout
+    assert "'full': 1" in done.stdout
     assert "Traceback" not in done.stderr
 
 
@@ -218,11 +219,11 @@ def test_a_server_that_went_away_is_noticed_in_time_by_all_threads(served, fault
 def test_what_milvus_refuses_is_counted(config):
     with ArchitectureIndex(config) as index:
         load(index, [row("east", 1)])
-        assert index.errors == {"refused": 0, "unreachable": 0}
+        assert index.errors == {"refused": 0, "full": 0, "unreachable": 0}
         index.live.drop()
         with pytest.raises(IndexUnavailableError):
             index.live.count()
-        assert index.errors == {"refused": 1, "unreachable": 0}
+        assert index.errors == {"refused": 1, "full": 0, "unreachable": 0}
 
 
 def is_still(pid):
