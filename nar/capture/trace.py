@@ -109,6 +109,7 @@ class TraceBuilder:
         self.path: str | None = None
         self._parameters: dict[Hashable, int] = {}
         self._packed = 0
+        self._held: list[object] = []
         self._unknown: Counter[str] = Counter()
         self._cut: Counter[str] = Counter()
         self._without: dict[str, None] = {}
@@ -125,10 +126,17 @@ class TraceBuilder:
             self._parameters[key] = value
         return value
 
-    def packed(self, key: Hashable, shape: Shape) -> int:
-        """A parameter that is no tensor of the model: it is counted where it is first read."""
+    def packed(self, key: Hashable, shape: Shape, held: object = None) -> int:
+        """A parameter that is no tensor of the model: it is counted where it is first read.
+
+        Args:
+            key: The same for the same numbers.
+            shape: Their shape.
+            held: What the key is the identity of; it is kept, so that nothing else gets that one.
+        """
         if key not in self._parameters:
             self._packed += prod(shape)
+            self._held.append(held)
         return self.parameter(key, shape)
 
     def constant(

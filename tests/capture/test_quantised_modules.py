@@ -94,6 +94,25 @@ def test_a_norm_that_was_fused_is_gone(text_of):
     assert captured.graph.parameters == 8 * 27 + 8 + 8 * 36 + 8 + 45
 
 
+class Twice(nn.Module):
+    """The same convolution and the same layer, each called two times."""
+
+    def __init__(self):
+        super().__init__()
+        self.quant, self.dequant = quantization.QuantStub(), quantization.DeQuantStub()
+        self.same, self.head = nn.Conv2d(4, 4, 3, padding=1), nn.Linear(6, 6)
+
+    def forward(self, x):
+        x = self.same(self.same(self.quant(x)))
+        return self.dequant(self.head(self.head(x)))
+
+
+def test_weights_of_a_layer_that_is_called_twice_count_once():
+    x = torch.rand(1, 4, 6, 6)
+    captured = capture_module(quantised(Twice(), x), x)
+    assert captured.network.exact == capture_module(Twice().eval(), x).network.exact
+
+
 class Packed(nn.Module):
     """A layer of 64 to 32 features whose weights are eight to a whole number, as GPTQ has them."""
 

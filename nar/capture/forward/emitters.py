@@ -254,12 +254,13 @@ def convolution(builder: TraceBuilder, call: AtenCall) -> int:
     channels = (source[1], call.shape[1])
     builder.flops += 2 * prod(weight[1:]) * prod(source if transposed else call.shape)
     attributes = window(weight[2:], call.args[3], call.args[5]) | channel_ratio(*channels)
-    operator = "conv_transpose" if transposed else _conv_class(groups, channels[0])
+    operator = "conv_transpose" if transposed else conv_class(groups, channels[0])
     sizes = layer_sizes(*channels)
     return builder.emit(operator, call.values, call.shape, attributes=attributes, sizes=sizes)
 
 
-def _conv_class(groups: int, in_channels: int) -> str:
+def conv_class(groups: int, in_channels: int) -> str:
+    """The operator of a convolution by its groups."""
     if groups == 1:
         return "conv"
     return "conv_depthwise" if groups == in_channels else "conv_grouped"
@@ -440,91 +441,12 @@ def encoder_layer(builder: TraceBuilder, call: AtenCall) -> int:
     return value
 
 
-def packed_linear(activation: str = "") -> Emit:
-    """A linear layer whose weight is packed, quantised: ``linear_dynamic(input, packed, ...)``."""
-
-    def emit(builder: TraceBuilder, call: AtenCall) -> int:
-        packed = call.args[1]
-        weight, bias = packed.unpack()
-        out, inner = weight.shape
-        sizes = (prod(call.shape[:-1]), inner, out)
-        builder.flops += 2 * prod(call.shape) * inner
-        learned = builder.packed((id(packed), "weight"), (out, inner))
-        value = builder.emit("matmul", (call.values[0], learned), call.shape, numbers=sizes)
-        if bias is not None:
-            learned = builder.packed((id(packed), "bias"), (out,))
-            value = builder.emit("add", (value, learned), call.shape)
-        return builder.emit(activation, (value,), call.shape) if activation else value
-
-    return emit
-
-
-def packed_convolution(builder: TraceBuilder, call: AtenCall) -> int:
-    """A convolution whose weight is packed: ``conv2d(input, packed, ...)``, transposed or not."""
-    packed, source = call.args[1], call.shapes[0]
-    weight, bias = packed.unpack()
-    rank, transposed, groups = len(source) - 2, bool(packed.transpose()), int(packed.groups())
-    shape = (*weight.shape[:2], *weight.shape[-rank:])  # one axis is packed as the last of two
-    builder.flops += 2 * prod(shape[1:]) * prod(source if transposed else call.shape)
-    ends = [list(each())[-rank:] for each in (packed.stride, packed.dilation)]
-    channels = (source[1], call.shape[1])
-    operands = [call.values[0], builder.packed((id(packed), "weight"), shape)]
-    if bias is not None:
-        operands.append(builder.packed((id(packed), "bias"), tuple(bias.shape)))
-    return builder.emit(
-        "conv_transpose" if transposed else _conv_class(groups, channels[0]),
-        operands,
-        call.shape,
-        attributes=window(shape[2:], *ends) | channel_ratio(*channels),
-        sizes=layer_sizes(*channels),
-    )
-
-
-def packed_embedding(builder: TraceBuilder, call: AtenCall) -> int:
-    """Rows of a packed table: ``embedding_byte(packed, indices)``."""
-    table = call.args[0]
-    shape = tuple(table.unpack().shape)
-    return builder.emit("embedding", (builder.packed(id(table), shape), *call.values), call.shape)
-
-
-def few_bits(builder: TraceBuilder, call: AtenCall) -> int:
-    """A product with a packed weight, (out, in): ``_weight_int4pack_mm(input, weight, ...)``."""
-    (*rows, inner), out = call.shapes[0], call.shape[-1]
-    weight = call.values[1]
-    if builder.operations[weight].operator == "constant":
-        weight = builder.packed(("few bits", weight), (out, inner))
-    builder.flops += 2 * prod(call.shape) * inner
-    sizes = (prod(rows), inner, out)
-    return builder.emit("matmul", (call.values[0], weight), call.shape, numbers=sizes)
-
-
 def scaled_product(builder: TraceBuilder, call: AtenCall) -> int:
     """``_scaled_mm(left, right, scale, scale, bias)``: scales are part of the numbers."""
     value = product(builder, replace(call, values=call.values[:2], shapes=call.shapes[:2]))
     for bias in call.values[4:5]:
         value = builder.emit("add", (value, bias), call.shape)
     return value
-
-
-def packed_recurrent(operator: str, gates: int) -> Emit:
-    """A recurrent layer whose weights are packed: ``quantized_lstm(input, state, packed, ...)``."""
-
-    def emit(builder: TraceBuilder, call: AtenCall) -> int:
-        source, width = call.shapes[0], call.shapes[1][-1]
-        has_biases, layers = call.args[3], call.args[4]
-        directions = call.shapes[1][0] // layers
-        inputs = [source[-1], *[directions * width] * (layers - 1)]
-        rows = directions * gates * width
-        matrices = sum(rows * (each + width) for each in inputs)
-        biases = 2 * rows * layers if has_biases else 0
-        builder.flops += 2 * matrices * prod(source[:-1])
-        learned = builder.packed(id(call.args[2][0]), (matrices + biases,))
-        ratio = channel_ratio(source[-1], call.shape[-1])
-        operands = (call.values[0], learned)
-        sizes = layer_sizes(source[-1], call.shape[-1])
-        return builder.emit(operator, operands, call.shape, attributes=ratio, sizes=sizes)
-
-    return emit
 
 
 def recurrent(operator: str) -> Emit:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from nar.capture.rewrites import activations, layers
+from nar.capture.rewrites.attention import attention, fused_attention
 from nar.capture.rewrites.match import Matcher
 from nar.capture.rewrites.norms import (
     affine_batch_norm,
@@ -38,7 +39,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "conv_depthwise": (layers.padded,),
     "max_pool": (layers.padded,),
     "avg_pool": (layers.padded,),
-    "matmul": (layers.attention, layers.linear),
+    "matmul": (attention, layers.linear),
     "index": (layers.embedding,),
     "slice": (layers.part_of_linear,),
     "split": (layers.part_of_linear,),
@@ -52,7 +53,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
         layers.rearranged,
         layers.joined,
     ),
-    "attention": (layers.fused_attention,),
+    "attention": (fused_attention,),
     "add": (
         layers.linear_bias,
         layers.conv_bias,
