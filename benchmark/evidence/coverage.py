@@ -39,7 +39,8 @@ from nar.graphs.hashing import Codes
 from nar.graphs.normal_form import normal_form
 from nar.graphs.ragged import owners
 
-COMMAND: Final = "python -m benchmark coverage --results results"
+COMMAND: Final = "python -m benchmark coverage > results/coverage.md"
+_NOT_ASKED: Final = "The half that tests has not been asked yet: `--results results` asks it."
 # Chosen: designs of each class that ask; an interval of three points at most.
 _ASKED: Final = 1_000
 _SEED: Final = 0
@@ -47,8 +48,8 @@ _WORDS: Final[tuple[Word, ...]] = get_args(Word)
 _SAID: Final = (
     "Share of the operators of a design that no known architecture has in the same surroundings of "
     "two steps, on the normal form: its quartiles for each class, and how often each word is said. "
-    "The bounds between the words were chosen on validation. 'Known' says that nothing in it is "
-    "new, and not that the whole is known."
+    "'Known' says that nothing in it is new, and not that the whole is known. Models in wrappings "
+    "ask as they are; an answer takes wrappings off first."
 )
 
 
@@ -175,6 +176,8 @@ def as_markdown(held: Sequence[Held]) -> str:
     """The page."""
     known = _Owners()
     blocks = ["# What is new in a design", f"```sh\n{COMMAND}\n```", _SAID]
+    if "test" not in held:
+        blocks.append(_NOT_ASKED)
     for each in held:
         blocks += [f"## {each.capitalize()}", _table(list(ask(each, known)))]
     return "\n\n".join(blocks) + "\n"
