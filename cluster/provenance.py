@@ -26,8 +26,7 @@ from cluster.ledger import digest, file_digest
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.model_files import GGUF, ONNX, PYTHON, kind_of_file
 from nar.base.model_folders import kind_of_json, named_in_folder, read_json
-from nar.base.release import DISTRIBUTION
-from nar.base.workspace import package_path
+from nar.base.workspace import DISTRIBUTION, package_path
 from nar.capture import CAPTURE_VERSION
 from nar.corpus import SCHEMA_VERSION
 from nar.graphs.normal_form import NORMAL_FORM_VERSION

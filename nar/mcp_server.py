@@ -20,7 +20,7 @@ from nar.answers.naming import named
 from nar.answers.query import Answer
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.errors import InvalidInputError, NarError
-from nar.base.release import version
+from nar.base.workspace import version
 from nar.corpus import shipped_corpus
 from nar.graphs.by import By
 from nar.index.filters import Filter, Range

@@ -23,7 +23,7 @@ from test_layering import FLOORS
 from typer.testing import CliRunner
 
 import nar
-from nar.base.release import version
+from nar.base.workspace import version
 from nar.cli.app import app
 from nar.config import NarConfig
 from nar.wire.settings import ServerConfig

@@ -21,7 +21,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from nar.base.errors import NarError
-from nar.base.release import version
+from nar.base.workspace import version
 
 # Chosen: time between two lines of progress, so that the log of an hour has a few hundred.
 LOG_EVERY_S = 10.0

@@ -1,4 +1,4 @@
-"""Where files are kept: files of the package, a workspace with its index, the cache."""
+"""Where files are kept: those of the package, with its release, a workspace, the cache."""
 
 import os
 from dataclasses import dataclass
@@ -8,6 +8,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from nar.base.errors import IndexUnavailableError
+
+# Not `nar`, which is somebody else's on the public index; what is imported is `nar`.
+DISTRIBUTION: Final = "nar-search"
+
+
+def version() -> str:
+    """The release that is installed."""
+    # Imported here: it imports a parser of e-mails, which no other part of a command needs.
+    from importlib import metadata
+
+    return metadata.version(DISTRIBUTION)
+
 
 ELSEWHERE: Final = "name another directory with XDG_CACHE_HOME, or a Milvus server with --uri"
 

@@ -5,8 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from string import Template
 
-from nar.base.release import DISTRIBUTION
-from nar.base.workspace import package_text
+from nar.base.workspace import DISTRIBUTION, package_text
 from nar.corpus.manifest import Counts, Manifest
 from nar.zoo.sources import licences
 

@@ -19,7 +19,7 @@ from nar.answers.novelty import Novelty
 from nar.answers.query import Answer, Query, in_place
 from nar.answers.retrieve import Retriever, Searches
 from nar.base.errors import InvalidQueryError, NarError
-from nar.base.release import version
+from nar.base.workspace import version
 from nar.encoding.stored import GraphEmbedder
 from nar.graphs.architecture import Architecture
 from nar.graphs.fingerprints import Fingerprinted

@@ -20,7 +20,7 @@ from nar.answers.answer import Graphs
 from nar.answers.novelty import Novelty
 from nar.base.errors import NarError
 from nar.base.process import give_back
-from nar.base.release import version
+from nar.base.workspace import version
 from nar.config import NarConfig
 from nar.encoding.stored import GraphEmbedder, StoredEmbedder
 from nar.index.reader import Reader

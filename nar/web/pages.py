@@ -30,8 +30,7 @@ from nar.base.model_files import READ
 from nar.base.workspace import package_path
 from nar.index.filters import Filter, conditions_of
 from nar.serve.http import Page, Site
-from nar.serve.http.replies import message_reply
-from nar.serve.http.requests import chunks_of, read_body
+from nar.serve.http.requests import chunks_of, message_reply, read_body
 from nar.views.difference import edits_report
 from nar.web.catalogue import Catalogue, Listed, Models, Suggestion, read_catalogue
 from nar.web.model_views import aligned, model_view

@@ -18,7 +18,7 @@ from types import ModuleType
 import torch
 
 from nar.base.errors import MissingLibraryError
-from nar.base.release import DISTRIBUTION
+from nar.base.workspace import DISTRIBUTION
 from nar.capture.torch_internals import FAKE_TENSOR_LOGGER, unscripted
 
 # What torchvision's Python code registers fake kernels for while it is being imported.

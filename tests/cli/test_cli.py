@@ -12,7 +12,7 @@ import torch
 from corpora import corpus
 from typer.testing import CliRunner
 
-from nar.base.release import version
+from nar.base.workspace import version
 from nar.cli.app import app
 from nar.corpus.manifest import Failure
 from nar.encoding.checkpoint import save_checkpoint

@@ -17,7 +17,7 @@ from cluster.provenance import (
     stated_for,
 )
 from nar.base.asking import NOTHING_STATED, Allowance, Asking
-from nar.base.release import DISTRIBUTION
+from nar.base.workspace import DISTRIBUTION
 from nar.zoo import source_names, sources
 from nar.zoo.libraries import installed
 

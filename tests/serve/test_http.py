@@ -15,7 +15,7 @@ from tiny_index import KNOWN
 from waiting import wait_for
 from web_asking import ask
 
-from nar.serve.http.replies import HTTP_STATUS
+from nar.serve.http.requests import HTTP_STATUS
 from nar.serve.http.server import POLICY
 from nar.serve.status import CODES
 from nar.v1 import retrieval_pb2 as wire

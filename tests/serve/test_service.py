@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tiny_index import KNOWN, known
 
 from nar.answers.retrieve import Retriever
-from nar.base.release import version
+from nar.base.workspace import version
 from nar.graphs.canonical import Adjacency, exact_fingerprint, topology_fingerprint
 from nar.graphs.fingerprints import fingerprinted
 from nar.graphs.normal_form import inference_fingerprint

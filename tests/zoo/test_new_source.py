@@ -9,7 +9,7 @@ from cluster.provenance import identity, packages
 from cluster.shards import cut
 from nar.base.asking import Asking
 from nar.base.errors import UnknownArchitectureError
-from nar.base.release import DISTRIBUTION
+from nar.base.workspace import DISTRIBUTION
 from nar.capture import CaptureInputs
 from nar.corpus import read_shard, write_shard
 from nar.corpus.datasheet import datasheet

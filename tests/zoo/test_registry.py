@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nar.base.errors import MissingLibraryError
-from nar.base.release import DISTRIBUTION
+from nar.base.workspace import DISTRIBUTION
 from nar.corpus.datasheet import datasheet
 from nar.corpus.manifest import Manifest, Totals
 from nar.own import resolve

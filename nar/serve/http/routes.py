@@ -15,8 +15,13 @@ from nar.base.errors import InvalidQueryError
 from nar.serve.calls import Call, Context, Layer, clock_of, request_id_of
 from nar.serve.doors import READING
 from nar.serve.http import Page
-from nar.serve.http.replies import error_reply, message_reply, status_reply
-from nar.serve.http.requests import HttpContext, RefusedError
+from nar.serve.http.requests import (
+    HttpContext,
+    RefusedError,
+    error_reply,
+    message_reply,
+    status_reply,
+)
 from nar.serve.service import Method
 
 # Requests of a page count, for tokens and logs, as calls of this method, which reads.

@@ -27,7 +27,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from nar.base.files import Watched, check_readable
 from nar.serve.calls import Layer
 from nar.serve.http import Site
-from nar.serve.http.replies import error_reply
+from nar.serve.http.requests import error_reply
 from nar.serve.http.routes import guarded
 from nar.serve.status import ForbiddenError
 from nar.wire.settings import ServerConfig, TlsConfig
