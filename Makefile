@@ -35,7 +35,7 @@ FAULTS  ?= work/faults.jsonl
 CAMPAIGN := $(BIN)/python -m benchmark campaign
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types docs proto proto-check pytest quick faults campaigns reliability bench scale results notebook pictures lock prometheus milvus s3 chromium clean
+.PHONY: help setup demo test lint types docs proto proto-check pytest quick faults campaigns reliability bench scale fleet fleet-hundred results notebook pictures lock prometheus milvus s3 chromium clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -118,6 +118,13 @@ bench: $(STAMP) milvus chromium  ## every benchmark beside its stored figures, i
 # Goes on where it was interrupted; what a size has given lies below SCALE, to be removed by hand.
 scale: $(STAMP) milvus  ## results/scale.md and scaling.md: DARTS networks drawn, embedded, indexed, searched
 	$(BIN)/python -m benchmark speed scale $(SCALE) $(SIZES)
+
+# Half a minute of a core, and 0.5 GiB; a hundred million rows take ten minutes and 4 GiB.
+fleet: $(STAMP)  ## what a build costs the driver of 2 to 256 workers, with a stub of Ray: results/scaling.md
+	$(BIN)/python -m benchmark speed fleet
+
+fleet-hundred: $(STAMP)  ## the same with a hundred million rows and 256 workers
+	$(BIN)/python -m benchmark speed fleet 100000000/256
 
 # Graph networks take and give back hundreds of megabytes at every step. Told to keep them, glibc
 # spares the kernel clearing them anew, which takes two fifths of their time.

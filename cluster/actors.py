@@ -24,6 +24,7 @@ from ray.exceptions import OutOfMemoryError, RayError, RayTaskError
 
 from cluster.config import PoolConfig
 from cluster.resources import (
+    PoolSize,
     Reservation,
     WorkerStartError,
     check_room,
@@ -215,8 +216,6 @@ SAID_EVERY_S: Final = 60.0
 Outcomes = Iterator[Done[ValueT] | Failed]
 # Starts one actor, on none of the nodes whose ids are given.
 Start = Callable[[Collection[str]], ActorHandle[Any]]
-# How many workers a pool may have now, without the nodes whose ids are given.
-Size = Callable[[Collection[str]], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,13 +296,13 @@ class ActorPool(Generic[ValueT]):
 
     Args:
         kind: How to start and ask a worker.
-        size: Number of actors; or how many there may be now, which is asked again and again.
+        size: Number of actors; it is asked again and again how many there may be now.
         config: Bounds: calls in flight, tries, time, items of one process.
     """
 
-    def __init__(self, kind: WorkerKind[ValueT], size: int | Size, config: PoolConfig) -> None:
+    def __init__(self, kind: WorkerKind[ValueT], size: PoolSize, config: PoolConfig) -> None:
         self._kind = kind
-        self._size: Size = size if callable(size) else lambda _: size
+        self._size = size
         self._config = config
         self._workers: list[_Worker[ValueT]] = []
         self._awaited: dict[ray.ObjectRef[Any], _Worker[ValueT]] = {}
@@ -331,7 +330,10 @@ class ActorPool(Generic[ValueT]):
         Raises:
             WorkerStartError: No worker starts.
         """
-        backlog = Backlog(items, is_streamed=is_streamed)
+        with self._size.wanted():
+            yield from self._run(Backlog(items, is_streamed=is_streamed), meanwhile)
+
+    def _run(self, backlog: Backlog, meanwhile: Callable[[], float]) -> Outcomes[ValueT]:
         try:
             self._hire(backlog)
             while backlog or any(worker.has_items for worker in self._workers):
@@ -403,9 +405,11 @@ class ActorPool(Generic[ValueT]):
         if len(worker.calls) == 1:
             self._watch(worker)
 
-    @property
     def waited_for(self) -> dict[str, float]:
-        """The items that workers are at, each with the seconds that it has taken so far."""
+        """The items that workers are at, each with the seconds that it has taken so far.
+
+        This looks at every worker.
+        """
         now = time.monotonic()
         busy = [worker for worker in self._workers if worker.calls]
         return {worker.calls[0][1].key: now - worker.since for worker in busy}
@@ -466,7 +470,9 @@ class ActorPool(Generic[ValueT]):
 
     def _pop(self, worker: _Worker[ValueT], result: Any) -> tuple[str, Any, float]:  # noqa: ANN401
         """Remove a worker's first call: its key, its result or error, and all its seconds."""
-        key = worker.calls.popleft()[1].key
+        reference, item = worker.calls.popleft()
+        self._awaited.pop(reference, None)
+        key = item.key
         now = time.monotonic()
         seconds = self._seconds.pop(key, 0.0) + now - worker.since
         worker.since, worker.settled = now, worker.settled + 1

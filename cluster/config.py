@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import yaml
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from nar.base.console import stderr
 from nar.base.errors import ConfigError
@@ -27,10 +27,23 @@ class WorkerConfig(Settings):
     )
 
 
+class WorkerRange(Settings):
+    """A pool that grows and shrinks with the cluster, which is asked for nodes for the most."""
+
+    min: int = Field(1, ge=1)
+    max: int = Field(ge=1)
+
+    @model_validator(mode="after")
+    def _in_order(self) -> "WorkerRange":
+        if self.max < self.min:
+            raise ValueError(f"wanted max of at least min, came {self.max} and {self.min}")
+        return self
+
+
 class PoolConfig(WorkerConfig):
     """A pool of equal actors that work through a list of items."""
 
-    num_workers: int | Literal["auto"] = "auto"
+    num_workers: Annotated[int, Field(ge=1)] | Literal["auto"] | WorkerRange = "auto"
     max_in_flight: int = Field(2, ge=1, description="calls of one worker, running and waiting")
     max_attempts: int = Field(2, ge=1, description="tries of an item that loses its worker")
     limit_s: float = Field(180, gt=0, description="one item; a worker over it is replaced")

@@ -6,6 +6,7 @@ grow with the corpus, but for 16 bytes a network by which different networks are
 """
 
 import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +19,12 @@ from cluster.provenance import files_identity, identity, packages
 from cluster.resources import cluster_totals, pool_size, worker_share
 from cluster.telemetry import job_telemetry
 from nar.base.console import progress
+from nar.base.files import remove_parts
 from nar.base.workspace import Workspace
 from nar.capture import CAPTURE_VERSION
 from nar.corpus import write_shard
 from nar.corpus.columns import prefixes_of
-from nar.corpus.manifest import Counts, Manifest, ShardEntry, SourceCounts, Totals
+from nar.corpus.manifest import FILE_NAME, Counts, Manifest, ShardEntry, SourceCounts, Totals
 from nar.corpus.shards import FAST, parsed, shard_bytes
 from nar.own import capture_architecture
 from nar.zoo.sources.darts.models import DARTS
@@ -56,7 +58,11 @@ class DrawWorker:
         start, stop = map(int, part.split("-"))
         names = [f"{DARTS.name}:{genotype}" for genotype in spread(start, stop)]
         rows = [capture_architecture(name).architecture for name in names]
-        return write_shard(self._corpus / f"{DARTS.name}-{part}.parquet", rows, level=FAST)
+        return write_shard(self._corpus / _file_of(part), rows, level=FAST)
+
+
+def _file_of(part: str) -> str:
+    return f"{DARTS.name}-{part}.parquet"
 
 
 def draw(count: int, workspace: Workspace, config: ExtractConfig) -> Manifest:
@@ -73,18 +79,23 @@ def draw(count: int, workspace: Workspace, config: ExtractConfig) -> Manifest:
     started = time.monotonic()
     corpus = workspace.corpus.absolute()
     corpus.mkdir(parents=True, exist_ok=True)
+    remove_parts(corpus)
     ledger = Ledger(workspace.root / "ledger" / "draw", DrawnRecord)
-    size = config.shard_size
-    parts = [f"{start:09d}-{min(start + size, count):09d}" for start in range(0, count, size)]
+    rows = config.shard_size
+    parts = [f"{start:09d}-{min(start + rows, count):09d}" for start in range(0, count, rows)]
     code = digest(identity(f"{DARTS.name}:{DARTS.example}"), files_identity())
     missing = [part for part in parts if not _is_whole(ledger.find(part), code, corpus)]
+    if missing or not _is_known(corpus, parts):
+        # While the directory changes it has no manifest: a reader finds no corpus rather than a
+        # damaged corpus.
+        (corpus / FILE_NAME).unlink(missing_ok=True)
     share = worker_share(config)
-    workers = pool_size(config, share)
+    size = pool_size(config, share)
     kind: WorkerKind[ShardEntry] = WorkerKind(
         starter(DrawWorker, share, corpus), lambda worker, part: worker.draw.remote(part)
     )
     # A worker keeps nothing of the shards that it has drawn, so that it need not be replaced.
-    pool = ActorPool(kind, workers, config.model_copy(update={"items_per_process": None}))
+    pool = ActorPool(kind, size, config.model_copy(update={"items_per_process": None}))
     with progress("drawing", len(missing)) as advance, job_telemetry("draw") as telemetry:
         telemetry.total = sum(map(_rows_of, missing))
         telemetry.shards = {
@@ -102,9 +113,23 @@ def draw(count: int, workspace: Workspace, config: ExtractConfig) -> Manifest:
             telemetry.count("drawn", outcome.value.rows)
     records = [record for part in parts if (record := ledger.find(part)) is not None]
     entries = tuple(record.entry for record in records)
-    manifest = _manifest(corpus, entries, time.monotonic() - started, workers)
+    manifest = _manifest(corpus, entries, time.monotonic() - started, size())
+    _remove_others(corpus, entries)
     manifest.write(corpus)
     return manifest
+
+
+def _is_known(corpus: Path, parts: Sequence[str]) -> bool:
+    """Whether the directory holds no shard beside those of the parts."""
+    return {path.name for path in corpus.glob("*.parquet")} <= set(map(_file_of, parts))
+
+
+def _remove_others(corpus: Path, entries: Iterable[ShardEntry]) -> None:
+    """Remove the shards of a former corpus."""
+    kept = {entry.file for entry in entries}
+    for path in corpus.glob("*.parquet"):
+        if path.name not in kept:
+            path.unlink()
 
 
 def _rows_of(part: str) -> int:

@@ -7,15 +7,15 @@ import typer
 from cluster.config import load_cluster_config
 from cluster.darts_corpus import draw
 from cluster.resources import resized
-from cluster.session import ClusterFile, Workers, alone, connect
-from nar.base.console import DEFAULT_WORK, AsJson, Work, reporting_errors, show
+from cluster.session import ClusterFile, Workers, alone, connect, reporting_job_errors
+from nar.base.console import DEFAULT_WORK, AsJson, Work, show
 from nar.base.workspace import Workspace
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command()
-@reporting_errors
+@reporting_job_errors
 def main(
     count: Annotated[int, typer.Option(min=1, help="How many DARTS networks.")],
     work: Work = DEFAULT_WORK,

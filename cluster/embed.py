@@ -11,8 +11,17 @@ from rich.table import Table
 from cluster.config import load_cluster_config
 from cluster.embedding import EmbedReport, embed, put_beside_atlas
 from cluster.resources import resized
-from cluster.session import ClusterFile, Corpus, Workers, alone, connect
-from nar.base.console import DEFAULT_WORK, AsJson, Work, reporting_errors, show
+from cluster.session import (
+    ClusterFile,
+    Corpus,
+    Workers,
+    alone,
+    connect,
+    end,
+    reading,
+    reporting_job_errors,
+)
+from nar.base.console import DEFAULT_WORK, AsJson, Work, show
 from nar.choices import IndexChoice
 from nar.corpus import located
 
@@ -58,7 +67,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command()
-@reporting_errors
+@reporting_job_errors
 def main(
     work: Work = DEFAULT_WORK,
     uri: Annotated[
@@ -83,7 +92,11 @@ def main(
     """Embed what is new or changed in a corpus; after a crash, run it again."""
     sizes = load_cluster_config(cluster_config)
     choice = IndexChoice(work, uri, config)
-    with alone(choice.workspace, "index"), connect(sizes):
+    with (
+        alone(choice.workspace, "index"),
+        reading(choice.workspace, corpus),
+        connect(sizes),
+    ):
         if beside_atlas:
             put_beside_atlas(choice.workspace, choice.config().index)
         report = embed(
@@ -95,6 +108,7 @@ def main(
             other_encoder=other_encoder,
         )
     show(as_dict(report), lambda: view(report), as_json=as_json)
+    end(failures=len(report.failures))
 
 
 if __name__ == "__main__":

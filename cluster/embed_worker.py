@@ -4,9 +4,8 @@ One worker cuts graphs and encodes them, unless `embed: encoders:` of the cluste
 names processes that encode; their labels and GPUs say on which nodes they run.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +19,6 @@ from cluster.actors import START_LIMIT_S
 from cluster.config import WorkerConfig
 from cluster.resources import WorkerStartError, bound_memory, check_room, worker_share
 from nar.corpus import Card, Location, ShardReader, card_of
-from nar.corpus.manifest import ShardEntry
 from nar.encoding.embed import NODES_A_PASS, Embedder
 from nar.encoding.encoder import Encoder
 from nar.graphs.graph import ComputationalGraph
@@ -34,16 +32,23 @@ if TYPE_CHECKING:
     from nar.index.collection import Collection
 
 
-def named_part(file: str, rows: Sequence[int]) -> str:
+def named_part(file: str, rows: NDArray[np.intp] | Sequence[int]) -> str:
     """Name of rows of a shard, given in ascending order: their runs, each end left out.
 
     Example:
         >>> named_part("timm-00000.parquet", [0, 1, 2, 7])
         'timm-00000.parquet#0:3,7:8'
     """
-    breaks = [0, *(at + 1 for at, (one, next_) in enumerate(pairwise(rows)) if next_ > one + 1)]
-    runs = pairwise([*breaks, len(rows)])
-    return f"{file}#{','.join(f'{rows[low]}:{rows[high - 1] + 1}' for low, high in runs)}"
+    ascending = np.asarray(rows)
+    breaks = np.flatnonzero(np.diff(ascending) > 1) + 1
+    lows = ascending[[0, *breaks]].tolist()
+    highs = (ascending[[*(breaks - 1), -1]] + 1).tolist()
+    return f"{file}#{','.join(f'{low}:{high}' for low, high in zip(lows, highs, strict=True))}"
+
+
+def file_of(part: str) -> str:
+    """File of a part."""
+    return part.rpartition("#")[0]
 
 
 def parsed_part(part: str) -> tuple[str, list[int]]:
@@ -53,25 +58,22 @@ def parsed_part(part: str) -> tuple[str, list[int]]:
         >>> parsed_part("timm-00000.parquet#0:3,7:8")
         ('timm-00000.parquet', [0, 1, 2, 7])
     """
-    file, _, runs = part.rpartition("#")
+    runs = part.rpartition("#")[2]
     ends = (run.split(":") for run in runs.split(","))
-    return file, [row for low, high in ends for row in range(int(low), int(high))]
+    return file_of(part), [row for low, high in ends for row in range(int(low), int(high))]
 
 
-def missing_parts(
-    shards: Iterable[tuple[ShardEntry, NDArray[np.bool_]]], part_rows: int
-) -> Iterator[tuple[str, int]]:
-    """Parts with the rows that an index lacks, and how many rows each part has.
+def missing_parts(file: str, are_there: NDArray[np.bool_], part_rows: int) -> Iterator[str]:
+    """Parts of a shard with the rows that an index lacks.
 
     Args:
-        shards: Each shard, with whether the index has each of its rows.
+        file: File of the shard.
+        are_there: Whether the index has each row. Shape (rows,).
         part_rows: The most rows of a part.
     """
-    for entry, are_there in shards:
-        rows = np.flatnonzero(~are_there).tolist()
-        for low in range(0, len(rows), part_rows):
-            part = rows[low : low + part_rows]
-            yield named_part(entry.file, part), len(part)
+    rows = np.flatnonzero(~are_there)
+    for low in range(0, len(rows), part_rows):
+        yield named_part(file, rows[low : low + part_rows])
 
 
 class EncodeWorker:
@@ -215,24 +217,30 @@ class EmbedWorker:
         bound_memory(memory_limit_bytes)
         self._corpus = corpus
         self._embedder = embedder if isinstance(embedder, EncodedElsewhere) else Embedder(embedder)
-        self._file = ""
+        self._shard_is = ("", "")
         self._shard: ShardReader | None = None
         self._staging: Collection | None = None
 
-    def embed(self, part: str) -> EmbeddedPart:
+    def embed(self, part: str, shard: str) -> EmbeddedPart:
         """Read the architectures of a part and embed them.
+
+        Args:
+            part: Its name.
+            shard: Sha256 of its shard by the manifest with which the job began.
 
         Raises:
             CorpusError: This node does not see the shard, or it is damaged.
+            ShardChangedError: The corpus has changed since the job began.
         """
         file, rows = parsed_part(part)
-        if self._shard is None or file != self._file:
-            self._shard, self._file = ShardReader(self._corpus / file), file
+        if self._shard is None or (file, shard) != self._shard_is:
+            self._shard = ShardReader(self._corpus / file, shard)
+            self._shard_is = (file, shard)
         items = self._shard.rows(rows)
         vectors = self._embedder.embed([item.graph for item in items])
         return EmbeddedPart(tuple(map(card_of, items)), vectors)
 
-    def write(self, part: str, target: StagingTarget) -> bytes:
+    def write(self, part: str, shard: str, target: StagingTarget) -> bytes:
         """Embed a part and write its rows.
 
         Returns:
@@ -246,7 +254,7 @@ class EmbedWorker:
         # This imports pymilvus, which takes half a second; workers that return rows do without it.
         from nar.index.bulk import staged, write_staged
 
-        rows = list(self.embed(part).rows())
+        rows = list(self.embed(part, shard).rows())
         if self._staging is None or self._staging.name != target.collection:
             self._staging = staged(target.index, target.collection)
         return write_staged(self._staging, rows, target.index.batch_rows)

@@ -11,13 +11,17 @@ killed goes on with the rows that this collection lacks. Readers see the new col
 complete and verified; the old collection is kept for `nar index rollback`.
 """
 
+import os
+import secrets
 import shutil
+import socket
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from threading import Event
-from typing import Any, Generic, Literal, TypeAlias
+from typing import Any, Final, Generic, Literal, TypeAlias
 
 import ray
 from ray.actor import ActorHandle
@@ -26,7 +30,7 @@ from cluster import embed_worker
 from cluster.actors import ActorPool, Failed, Item, Start, ValueT, WorkerKind, starter
 from cluster.config import EmbedConfig
 from cluster.ledger import digest
-from cluster.resources import WorkerStartError, pool_size, worker_share
+from cluster.resources import PoolSize, WorkerStartError, pool_size, worker_share
 from cluster.shard_descriptions import ShardDescriptions
 from cluster.telemetry import JobTelemetry, job_telemetry
 from nar.answers.atlas import atlas_encoder, read_atlas, shipped_atlas
@@ -34,17 +38,19 @@ from nar.answers.atlas_store import open_atlas
 from nar.answers.novelty import keep_novelty, kept_novelty
 from nar.base.console import Advance, progress, stderr
 from nar.base.errors import ConfigError, IndexUnavailableError, InvalidInputError
+from nar.base.files import write_whole
 from nar.base.workspace import Workspace
-from nar.corpus import Corpus, Location
+from nar.corpus import Corpus, Location, ShardChangedError
 from nar.corpus.manifest import Manifest, ShardEntry
 from nar.encoding.checkpoint import fingerprint, load_checkpoint
 from nar.encoding.stored import read_files
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.bulk import IndexBuild
-from nar.index.carrying import check_replaceable
+from nar.index.carrying import Carried, check_replaceable
 from nar.index.collection import Collection
 from nar.index.digests import ROW_BYTES, RowDigests
 from nar.index.increments import Increment, RowComparison, corpus_of, descriptions, is_of_corpus
+from nar.index.publishing import Holder, Lease
 from nar.index.settings import IndexConfig
 
 # Chosen: letters of a digest in the name of a build. 64 bits tell corpora apart, and the name has
@@ -110,6 +116,21 @@ class _Job:
         """How many rows the corpus has."""
         return _count(self.shards)
 
+    @property
+    def digests(self) -> dict[str, str]:
+        """Sha256 of each file."""
+        return {entry.file: entry.sha256 for entry in self.shards}
+
+    def missing_parts(self, held: RowComparison) -> Iterator[str]:
+        """Parts with the rows that an index lacks; each shard is compared when it is its turn.
+
+        Args:
+            held: The rows of the index.
+        """
+        for entry in self.shards:
+            are_right = held.are_right(self.described.of(entry))
+            yield from embed_worker.missing_parts(entry.file, are_right, self.pool.config.part_rows)
+
 
 def embed(
     workspace: Workspace,
@@ -144,14 +165,17 @@ def embed(
     started = time.monotonic()
     with job_telemetry("embed", workspace.root) as telemetry:
         job = _job(workspace, corpus or workspace.corpus, config, telemetry)
-        with ArchitectureIndex(index_config) as index:
+        with (
+            ArchitectureIndex(index_config) as index,
+            index.leased(_holder(workspace)) as lease,
+        ):
             before = check_replaceable(
                 index.published,
                 job.encoder,
                 lambda: job.described.rows(job.shards),
                 other_encoder=other_encoder,
             )
-            done = _update(job, index, index_config, before, removes=removes)
+            done = _update(job, index, index_config, before, lease, removes=removes)
             # A killed job may have brought the index to the corpus without measuring novelty.
             if done.way != "nothing" or not kept_novelty(workspace.novelty, encoder=job.encoder):
                 changed = None if done.way == "new" else done.embedded + done.removed
@@ -159,7 +183,7 @@ def embed(
                     index, workspace.novelty, encoder=job.encoder, changed=changed, rows=done.rows
                 )
     seconds = round(time.monotonic() - started, 3)
-    return replace(done, uri=index_config.uri, seconds=seconds, workers=job.pool.size)
+    return replace(done, uri=index_config.uri, seconds=seconds, workers=job.pool.size())
 
 
 def _job(
@@ -239,11 +263,28 @@ def put_beside_atlas(workspace: Workspace, config: IndexConfig) -> int:
     return len(missing)
 
 
+def _holder(workspace: Workspace) -> Holder:
+    """Who a job is that writes an index for a workspace, to jobs of other workspaces.
+
+    Args:
+        workspace: Whose index the job holds by `cluster.session.alone`.
+    """
+    path = workspace.root / "ledger" / "id"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, lambda part: part.write_text(secrets.token_hex(8)), survives=True)
+    name = (
+        f"process {os.getpid()} on {socket.gethostname()} with --work {workspace.root.absolute()}"
+    )
+    return Holder(path.read_text(), name)
+
+
 def _update(
     job: _Job,
     index: ArchitectureIndex,
     index_config: IndexConfig,
     before: Collection | None,
+    lease: Lease,
     *,
     removes: bool,
 ) -> EmbedReport:
@@ -253,12 +294,13 @@ def _update(
     published = _published_descriptions(job, index)
     if len(published):
         comparison = RowComparison(published)
-        shards = ((entry, comparison.are_right(job.described.of(entry))) for entry in job.shards)
-        parts = dict(embed_worker.missing_parts(shards, job.pool.config.part_rows))
+        # A large change is not compared to its end, nor are all its parts listed.
+        parts = list(takewhile(lambda _: not comparison.is_large, job.missing_parts(comparison)))
         if comparison.is_small(removes=removes):
+            lease.take(index.live)
             increment = Increment(index, index_config.batch_rows, by="embed")
-            return _write_in_place(job, index, increment, parts, comparison, removes)
-    return _build_anew(job, index, index_config, before, removes=removes)
+            return _write_in_place(job, increment, lease, parts, comparison, removes)
+    return _build_anew(job, index, index_config, before, lease, removes=removes)
 
 
 def _published_descriptions(job: _Job, index: ArchitectureIndex) -> RowDigests:
@@ -280,14 +322,15 @@ def _count(shards: Sequence[ShardEntry]) -> int:
 
 def _write_in_place(
     job: _Job,
-    index: ArchitectureIndex,
     increment: Increment,
-    parts: dict[str, int],
+    lease: Lease,
+    parts: Sequence[str],
     comparison: RowComparison,
     removes: bool,
 ) -> EmbedReport:
     """Write changed rows into the collection that readers get."""
-    failed = job.pool.embed(by_this_process(increment), parts)
+    method = by_this_process(increment, job.digests)
+    failed = job.pool.embed(method, parts, comparison.changed, lease)
     vanished = comparison.vanished
     gone = vanished if removes else []
     is_whole = not failed and len(gone) == len(vanished)
@@ -310,21 +353,24 @@ def _build_anew(
     index: ArchitectureIndex,
     index_config: IndexConfig,
     before: Collection | None,
+    lease: Lease,
     *,
     removes: bool,
 ) -> EmbedReport:
     """Build a collection of all rows; an unfinished build for the same rows goes on."""
-    own, keeps_before = job.described.rows(job.shards), index.is_published
+    keeps_before = index.is_published
     with index.build(job.encoder, job.dim, job=job.digest) as build:
+        lease.take(build.staging)
+        # Where there were no rows there are none of others, and the ids of the own are not needed.
+        has_others = before is not None or len(build.rows) > 0
+        own = job.described.rows(job.shards) if has_others else None
         # An earlier attempt may have rows of others, and rows that it took over as they were.
         held = RowComparison(build.descriptions())
-        shards = ((entry, held.are_right(job.described.of(entry))) for entry in job.shards)
-        sizes = job.pool.config
-        parts = dict(embed_worker.missing_parts(shards, sizes.part_rows))
-        method = write_method(build, index_config, workers_write=sizes.workers_write)
-        failed = job.pool.embed(method, parts)
+        method = write_method(build, index_config, job)
+        left = max(job.rows - len(build.rows), 0)
+        failed = job.pool.embed(method, job.missing_parts(held), left, lease)
         failures = _failures_by_name(job.corpus, failed)
-        carried = build.carry_over(before, own, removes=removes)
+        carried = build.carry_over(before, own, removes=removes) if own else Carried(0, 0)
         is_whole = not (failures or carried.strangers)
         rows = build.publish(keep_before=True, corpus=job.digest if is_whole else "", by="embed")
     if is_whole:
@@ -355,6 +401,8 @@ def _failures_by_name(corpus: Location, rows: Sequence[Failed]) -> dict[str, str
 
 
 Writer: TypeAlias = IndexBuild | Increment
+# Errors of which the part is not at fault: the next part would fare no better.
+_ENDING: Final = (IndexUnavailableError, WorkerStartError, ShardChangedError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,32 +419,52 @@ class WriteMethod(Generic[ValueT]):
     take: Callable[[ValueT], int]
 
 
-def by_this_process(writer: Writer) -> WriteMethod[embed_worker.EmbeddedPart]:
-    """Workers return rows, and this process writes them."""
+def by_this_process(
+    writer: Writer, digests: Mapping[str, str]
+) -> WriteMethod[embed_worker.EmbeddedPart]:
+    """Workers return rows, and this process writes them.
+
+    Args:
+        writer: Writes them.
+        digests: Sha256 of each file of the corpus.
+    """
 
     def take(part: embed_worker.EmbeddedPart) -> int:
         writer.load(part.rows())
         return len(part.cards)
 
-    return WriteMethod(lambda worker, part: worker.embed.remote(part), take)
+    return WriteMethod(
+        lambda worker, part: worker.embed.remote(part, digests[embed_worker.file_of(part)]), take
+    )
 
 
-def by_workers(build: IndexBuild, index: IndexConfig) -> WriteMethod[bytes]:
-    """Workers write their rows themselves, and return the digests."""
+def by_workers(
+    build: IndexBuild, index: IndexConfig, digests: Mapping[str, str]
+) -> WriteMethod[bytes]:
+    """Workers write their rows themselves, and return the digests of the rows.
+
+    Args:
+        build: The build that is filled.
+        index: Where.
+        digests: Sha256 of each file of the corpus.
+    """
     target = ray.put(embed_worker.StagingTarget(index, build.staging.name))
 
     def take(digests: bytes) -> int:
         build.acknowledge(digests)
         return len(digests) // ROW_BYTES
 
-    return WriteMethod(lambda worker, part: worker.write.remote(part, target), take)
+    return WriteMethod(
+        lambda worker, part: worker.write.remote(part, digests[embed_worker.file_of(part)], target),
+        take,
+    )
 
 
-def write_method(build: IndexBuild, index: IndexConfig, *, workers_write: bool) -> WriteMethod[Any]:
+def write_method(build: IndexBuild, index: IndexConfig, job: _Job) -> WriteMethod[Any]:
     """How a collection that no reader gets yet is filled."""
-    if workers_write and not build.staging.milvus.lite:
-        return by_workers(build, index)
-    return by_this_process(build)
+    if job.pool.config.workers_write and not build.staging.milvus.lite:
+        return by_workers(build, index, job.digests)
+    return by_this_process(build, job.digests)
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,22 +473,26 @@ class EmbedPool:
 
     Attributes:
         start: Starts one worker.
-        size: How many there are.
+        size: How many there may be.
         config: The bounds of the workers, and the rows of a part.
         telemetry: Counts the rows by outcome.
     """
 
     start: Start
-    size: int
+    size: PoolSize
     config: EmbedConfig
     telemetry: JobTelemetry
 
-    def embed(self, method: WriteMethod[ValueT], parts: dict[str, int]) -> list[Failed]:
+    def embed(
+        self, method: WriteMethod[ValueT], parts: Iterable[str], rows: int, lease: Lease
+    ) -> list[Failed]:
         """Embed parts into an index; if a part fails, each row by itself.
 
         Args:
             method: How rows are written.
-            parts: Part -> the number of its rows.
+            parts: The parts, those of one shard together; read as workers need them.
+            rows: How many rows they have, as far as that is known before they are read.
+            lease: The right to write; kept while parts come.
 
         Returns:
             The rows that could not be embedded.
@@ -429,33 +501,43 @@ class EmbedPool:
             IndexUnavailableError: The index does not answer; rows that it has acknowledged stay.
             WorkerStartError: No worker starts.
         """
-        self.telemetry.total = sum(parts.values())
-        with progress("embedding", self.telemetry.total) as advance:
-            failed_parts = self._embed(method, list(parts), advance)
-            rows = [row for part in failed_parts for row in _rows_of(part.key)]
-            failed = self._embed(method, rows, advance)
+        self.telemetry.total = rows
+        with progress("embedding", rows) as advance:
+            failed_parts = self._embed(method, parts, lease, advance)
+            alone = [row for part in failed_parts for row in _rows_of(part.key)]
+            failed = self._embed(method, alone, lease, advance)
         self.telemetry.count("failed", len(failed))
         return failed
 
     def _embed(
-        self, method: WriteMethod[ValueT], parts: Sequence[str], advance: Advance
+        self,
+        method: WriteMethod[ValueT],
+        parts: Iterable[str],
+        lease: Lease,
+        advance: Advance,
     ) -> list[Failed]:
         """Embed parts, and take their rows into the index; return the parts that failed."""
         failed = []
-        waiting = Counter(embed_worker.parsed_part(part)[0] for part in parts)
-        shards = len(waiting)
+        waiting, embedded = Counter[str](), 0
+
+        def items() -> Iterator[Item]:
+            for part in parts:
+                file = embed_worker.file_of(part)
+                waiting[file] += 1
+                yield Item(part, group=file)
+
         pool = ActorPool(WorkerKind(self.start, method.ask), self.size, self.config)
         # A worker keeps to its shard, so that not every worker reads it.
-        items = [Item(part, group=embed_worker.parsed_part(part)[0]) for part in parts]
-        for outcome in pool.run(items, lambda: advance.wait(pool.waited_for)):
-            file, _ = embed_worker.parsed_part(outcome.key)
+        for outcome in pool.run(items(), lambda: advance.wait(pool.waited_for), is_streamed=True):
+            lease.keep()
+            file = embed_worker.file_of(outcome.key)
             waiting[file] -= 1
             if not waiting[file]:
                 del waiting[file]
-            self.telemetry.shards = {"waiting": len(waiting), "embedded": shards - len(waiting)}
+                embedded += 1
+            self.telemetry.shards = {"under way": len(waiting), "embedded": embedded}
             if isinstance(outcome, Failed):
-                # The part is not at fault: the next part would fare no better.
-                if isinstance(outcome.error, IndexUnavailableError | WorkerStartError):
+                if isinstance(outcome.error, _ENDING):
                     raise outcome.error
                 failed.append(outcome)
                 continue

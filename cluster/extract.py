@@ -14,7 +14,7 @@ from cluster.extraction import ExtractJob, ExtractReport, extract, reason_to_cap
 from cluster.journal import Journal
 from cluster.provenance import ingredients, stated_for
 from cluster.resources import resized
-from cluster.session import ClusterFile, Workers, alone, connect
+from cluster.session import ClusterFile, Workers, alone, connect, reporting_job_errors
 from nar.answers.naming import tell_unplaced
 from nar.answers.words import assumed_texts, doubts_texts
 from nar.base.asking import Asking
@@ -25,7 +25,6 @@ from nar.base.console import (
     TOO_MANY_FAILED,
     AsJson,
     Work,
-    reporting_errors,
     show,
 )
 from nar.base.errors import ConfigError
@@ -167,7 +166,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command()
-@reporting_errors
+@reporting_job_errors
 @own_models
 def main(
     names: Annotated[

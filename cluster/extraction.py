@@ -44,7 +44,7 @@ from cluster.telemetry import JobTelemetry, job_telemetry
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.console import progress
 from nar.base.errors import CaptureError, ConfigError, CorpusError, NarError
-from nar.base.files import write_whole
+from nar.base.files import remove_parts, write_whole
 from nar.base.own_zoo import Declared
 from nar.base.workspace import Workspace
 from nar.capture import CAPTURE_VERSION
@@ -91,7 +91,7 @@ class ExtractJob:
     """The request of an extraction.
 
     Attributes:
-        names: Specs, in the order of capture, which decides nothing else.
+        names: Specs, in any order.
         skipped: Sources of the request that are not installed, with the way out.
         restart: Forget what an earlier job left in the workspace.
         retry_failed: Try models again that failed before.
@@ -138,7 +138,8 @@ def _extract(
 ) -> ExtractReport:
     ledgers = workspace.root / "ledger" / "extract"
     _begin(ledgers, workspace.corpus, restart=job.restart)
-    # In the given order: a source lists models together that share most of their building.
+    for directory in (workspace.corpus, *ledgers.glob("*")):
+        remove_parts(directory)
     parts = {name: ingredients(job.declared(name).spec, job.stated(name)) for name in job.names}
     identities = {name: identity_of(each) for name, each in parts.items()}
     journal = Journal(ledgers / "journal")
@@ -324,9 +325,9 @@ def capture_all(
         WorkerStartError: The cluster has no room.
     """
     share = worker_share(config)
-    workers = pool_size(config, share)
+    size = pool_size(config, share)
     cores = int(cluster_totals().get("CPU", 0.0))
-    run = RunRecord(seconds=0.0, workers=workers, cores=cores, labels=labels_identity())
+    run = RunRecord(seconds=0.0, workers=size(), cores=cores, labels=labels_identity())
     writer = BatchWriter(journal, config.batch_size, config.batch_s, run)
     kind: WorkerKind[WorkerCapture] = WorkerKind(
         start=starter(CaptureWorker, share, config.memory_limit_bytes),
@@ -335,8 +336,10 @@ def capture_all(
         ),
         is_spent=lambda value: value.resident_bytes > config.resident_limit_bytes,
     )
-    items = [Item(name, group=source_name(name)) for name in missing]
-    pool = ActorPool(kind, workers, config)
+    # In the order in which shards have them, so that a batch of the journal is read for one shard
+    # or two, and not for all. Names of one class stand together; they share most of their building.
+    items = [Item(name, group=source_name(name)) for name in sorted(missing)]
+    pool = ActorPool(kind, size, config)
     try:
         groups = Counter(map(source_name, missing))
         with progress("capturing", len(missing), groups=groups) as advance:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
+from typing import Final
 
 from pydantic import Field
 
@@ -21,6 +22,9 @@ from nar.graphs.assumed import Assumed
 from nar.zoo import ZooCapture
 
 _SUFFIX = ".parquet"
+# Chosen: models are captured in the order of their names, so that at the border of two shards lie
+# as many as are under way: 256 workers with four calls each fill 16 batches of 64.
+_KEPT_BATCHES: Final = 16
 
 
 class ItemRecord(Record):
@@ -133,6 +137,7 @@ class Journal:
         self._runs: dict[str, RunRecord] = {}
         self._settled: dict[tuple[str, str], Settled] = {}
         self._latest: dict[str, Settled] = {}
+        self._read: dict[str, list[Architecture]] = {}
         for part in self._ledger.parts():
             record = self._ledger.find(part)
             if record is not None and self._is_whole(record.entry):
@@ -163,16 +168,24 @@ class Journal:
         self._note(part, record)
 
     def rows(self, wanted: Iterable[Settled]) -> dict[str, Architecture]:
-        """The rows of models by name; each batch is read once."""
+        """The rows of models by name; each batch is read once, and the last ones stay in memory."""
         names: dict[str, set[str]] = {}
         for settled in wanted:
             names.setdefault(settled.batch, set()).add(settled.record.name)
         return {
             row.labels.name: row
             for batch, of_batch in names.items()
-            for row in read_shard(self._directory / f"{batch}{_SUFFIX}")
+            for row in self._batch(batch)
             if row.labels.name in of_batch
         }
+
+    def _batch(self, batch: str) -> list[Architecture]:
+        """The rows of a batch; models of one shard lie in a few, which its neighbours share."""
+        rows = self._read.pop(batch, None) or read_shard(self._directory / f"{batch}{_SUFFIX}")
+        self._read[batch] = rows
+        if len(self._read) > _KEPT_BATCHES:
+            del self._read[next(iter(self._read))]
+        return rows
 
     def _is_whole(self, entry: ShardEntry) -> bool:
         return file_digest(self._directory / entry.file) == entry.sha256
@@ -207,10 +220,11 @@ class BatchWriter:
 
     def add(self, result: Result) -> None:
         """Add one result; a batch has results of one identity, and so of one source."""
-        self._open.setdefault(result.record.identity, _Open()).results.append(result)
-        for identity, batch in list(self._open.items()):
-            if len(batch.results) >= self._size:
-                self._write(identity)
+        identity = result.record.identity
+        batch = self._open.setdefault(identity, _Open())
+        batch.results.append(result)
+        if len(batch.results) >= self._size:
+            self._write(identity)
         self.write_old()
 
     def write_old(self) -> float:
@@ -219,11 +233,14 @@ class BatchWriter:
         Returns:
             After how many seconds to call again.
         """
-        for identity, batch in list(self._open.items()):
-            if time.monotonic() - batch.since >= self._patience_s:
-                self._write(identity)
-        ages = [time.monotonic() - batch.since for batch in self._open.values()]
-        return max(self._patience_s - max(ages, default=0.0), 0.0)
+        # In the order in which they were begun: where the first is young, all are.
+        while self._open:
+            identity, oldest = next(iter(self._open.items()))
+            left_s = oldest.since + self._patience_s - time.monotonic()
+            if left_s > 0:
+                return left_s
+            self._write(identity)
+        return self._patience_s
 
     def close(self) -> None:
         """Write the results that are left."""

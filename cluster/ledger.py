@@ -47,7 +47,7 @@ class Ledger(Generic[RecordT]):
         self._directory.mkdir(parents=True, exist_ok=True)
         path = self._path(part)
         text = record.model_dump_json(indent=1) + "\n"
-        write_whole(path, partial(Path.write_text, data=text, encoding="utf-8"))
+        write_whole(path, partial(Path.write_text, data=text, encoding="utf-8"), survives=True)
 
     def remove(self, part: str) -> None:
         """Forget a part."""

@@ -8,8 +8,8 @@ import typer
 
 from cluster.config import load_cluster_config
 from cluster.pretraining import PretrainReport, pretrain_on_cluster
-from cluster.session import ClusterFile, Corpus, alone, connect
-from nar.base.console import DEFAULT_WORK, AsJson, Work, reporting_errors, show
+from cluster.session import ClusterFile, Corpus, alone, connect, reading, reporting_job_errors
+from nar.base.console import DEFAULT_WORK, AsJson, Work, show
 from nar.base.workspace import Workspace
 from nar.config import load_config
 from nar.corpus import located
@@ -46,7 +46,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command()
-@reporting_errors
+@reporting_job_errors
 def main(
     work: Work = DEFAULT_WORK,
     corpus: Corpus = None,
@@ -67,7 +67,7 @@ def main(
     if workers is not None:
         chosen = chosen.model_copy(update={"num_workers": workers})
     workspace = Workspace(work)
-    with alone(workspace, "checkpoint"), connect(sizes):
+    with alone(workspace, "checkpoint"), reading(workspace, corpus), connect(sizes):
         report = pretrain_on_cluster(
             workspace,
             settings,

@@ -2,7 +2,8 @@
 
 import resource
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
@@ -10,8 +11,9 @@ from typing import Any, Final, TypeVar
 import ray
 from ray._private import state
 from ray.actor import ActorHandle
+from ray.autoscaler.sdk import request_resources
 
-from cluster.config import PoolConfig, WorkerConfig
+from cluster.config import PoolConfig, WorkerConfig, WorkerRange
 from nar.base.errors import NarError
 
 PoolT = TypeVar("PoolT", bound=PoolConfig)
@@ -39,12 +41,14 @@ class Reservation:
         gpus: GPUs, or a part of a GPU.
         memory_bytes: Reserved memory, or None.
         labels: Labels of the nodes on which it may run.
+        may_grow: Whether an autoscaler may bring the nodes, so that there may be none now.
     """
 
     cpus: float
     gpus: float
     memory_bytes: int | None
     labels: dict[str, str] = field(default_factory=dict)
+    may_grow: bool = False
 
     def options(self, avoided: Collection[str] = ()) -> dict[str, Any]:
         """The options of a Ray actor. Ray must not restart a dead actor: the pool replaces it.
@@ -93,7 +97,7 @@ def check_room(share: Reservation, workers: int = 1, avoided: Collection[str] = 
     """
     nodes = _nodes(share.labels, avoided)
     room = sum(_places(node["Resources"], share.wants, workers) for node in nodes)
-    if room < workers:
+    if room < workers and not share.may_grow:
         raise NoRoomError(
             f"no room for {workers} worker{'s' * (workers > 1)} of {_described(share.wants)}"
             f"{_labelled(share.labels)}; the cluster has {resource_table()}. "
@@ -202,16 +206,56 @@ def worker_share(config: WorkerConfig) -> Reservation:
     """The reservation of a worker of this kind on the connected cluster."""
     has_gpu = cluster_totals(config.labels).get("GPU", 0.0) >= 1
     gpus = float(has_gpu) if config.gpus == "auto" else config.gpus
-    return Reservation(config.cpus, gpus, config.memory_bytes, config.labels)
+    may_grow = isinstance(config, PoolConfig) and isinstance(config.num_workers, WorkerRange)
+    return Reservation(config.cpus, gpus, config.memory_bytes, config.labels, may_grow)
 
 
-def pool_size(config: PoolConfig, share: Reservation) -> int:
+@dataclass(frozen=True, slots=True)
+class PoolSize:
+    """How many workers a pool has: as many as the nodes hold that are there now, within bounds.
+
+    Attributes:
+        share: What each reserves.
+        least: The fewest; these wait for a place where there is none.
+        most: The most; None for as many as the nodes hold.
+        asks: Whether an autoscaler is asked for nodes for the most.
+    """
+
+    share: Reservation
+    least: int = 1
+    most: int | None = None
+    asks: bool = False
+
+    def __call__(self, avoided: Collection[str] = ()) -> int:
+        """The number now, without the nodes of some ids."""
+        if self.least == self.most:
+            return self.least
+        has = cluster_totals(self.share.labels, avoided)
+        fitting = [int(has.get(name, 0.0) // want) for name, want in self.share.wants.items()]
+        held = max(self.least, min(fitting, default=1))
+        return held if self.most is None else min(held, self.most)
+
+    @contextmanager
+    def wanted(self) -> Iterator[None]:
+        """Ask an autoscaler, where there is one, to hold nodes for the most while the body runs."""
+        if not self.asks:
+            yield
+            return
+        most = self.most or 0
+        labels = [self.share.labels] * most if self.share.labels else None
+        request_resources(bundles=[self.share.wants] * most, bundle_label_selectors=labels)
+        try:
+            yield
+        finally:
+            request_resources(bundles=[])
+
+
+def pool_size(config: PoolConfig, share: Reservation) -> PoolSize:
     """Number of workers: as configured, or as many as the cluster can hold, at least one."""
-    if config.num_workers != "auto":
-        return config.num_workers
-    has = cluster_totals(share.labels)
-    fitting = [int(has.get(name, 0.0) // want) for name, want in share.wants.items()]
-    return max(1, min(fitting, default=1))
+    wanted = config.num_workers
+    if isinstance(wanted, WorkerRange):
+        return PoolSize(share, wanted.min, wanted.max, asks=True)
+    return PoolSize(share) if wanted == "auto" else PoolSize(share, wanted, wanted)
 
 
 def resized(config: PoolT, workers: int | None) -> PoolT:

@@ -6,21 +6,31 @@ releases the lock when the process of a job ends, however it ends.
 """
 
 import fcntl
+import json
 import logging
 import os
 import secrets
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from enum import IntEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Final, Literal, TextIO
 
 import ray
 import typer
+from ray._private.runtime_env.constants import RAY_JOB_CONFIG_JSON_ENV_VAR
+from ray._private.utils import read_ray_address
 
 from cluster.config import ClusterConfig
-from nar.base.errors import ConfigError, NarError
+from cluster.resources import NoRoomError, WorkerStartError
+from nar.base.console import NOTHING_CAPTURED, TOO_MANY_FAILED, reporting_errors_as, stderr
+from nar.base.errors import ConfigError, IndexInUseError, IndexUnavailableError, NarError
 from nar.base.workspace import Workspace
+from nar.corpus import ShardChangedError
+
+# Chosen: how long a cluster of this machine may take to accept a connection.
+_ANSWERS_S: Final = 0.5
 
 Workers = Annotated[int | None, typer.Option(min=1, help="Worker processes; default: all CPUs.")]
 Corpus = Annotated[
@@ -48,23 +58,50 @@ def connect(config: ClusterConfig) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
-    environment = {"env_vars": config.env_vars}
     if "RAY_ADDRESS" in os.environ:
-        ray.init(runtime_env=environment, log_to_driver=False, logging_level=logging.ERROR)
+        where: dict[str, Any] = {}
+        mend = "is that cluster up, with this version of Ray, and is RAY_AUTH_TOKEN its token?"
     else:
         _authenticate_local_cluster()
-        ray.init(
-            address="local",
-            include_dashboard=False,
-            object_store_memory=config.object_store_bytes,
-            runtime_env=environment,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-        )
+        _say_other_cluster()
+        store = config.object_store_bytes
+        where = {"address": "local", "include_dashboard": False, "object_store_memory": store}
+        mend = "free the machine and run again, or set RAY_ADDRESS to a cluster that runs"
+    environment = {"env_vars": _own_variables(config.env_vars)}
+    try:
+        ray.init(**where, runtime_env=environment, log_to_driver=False, logging_level=logging.ERROR)
+    except Exception as error:  # Ray raises a bare Exception where a node does not start
+        at = os.environ.get("RAY_ADDRESS", "this machine")
+        reason = str(error).strip().partition("\n")[0]
+        raise NoClusterError(f"no cluster at {at} ({reason}): {mend}") from error
     try:
         yield
     finally:
         ray.shutdown()
+
+
+def _own_variables(wanted: Mapping[str, str]) -> dict[str, str]:
+    """Variables for the workers, without those that the submitted job sets itself.
+
+    Ray refuses a variable that both set; what was said of this one job counts.
+    """
+    job = json.loads(os.environ.get(RAY_JOB_CONFIG_JSON_ENV_VAR, "{}"))
+    said = (job.get("runtime_env") or {}).get("env_vars") or {}
+    return {name: value for name, value in wanted.items() if name not in said}
+
+
+def _say_other_cluster() -> None:
+    """Tell whoever has started a cluster on this machine that the job does not use it."""
+    address = read_ray_address()
+    host, _, port = (address or "").rpartition(":")
+    if not port.isdigit():
+        return
+    with suppress(OSError), socket.create_connection((host, int(port)), timeout=_ANSWERS_S):
+        stderr.print(
+            f"Ray runs at {address} already; this job starts a second cluster on the same cores. "
+            f"Set RAY_ADDRESS={address} to use the first",
+            soft_wrap=True,
+        )
 
 
 def _authenticate_local_cluster() -> None:
@@ -84,6 +121,48 @@ class JobRunsError(NarError):
     """Another job changes the same part of a workspace."""
 
 
+class NoClusterError(NarError):
+    """Ray does not start here, or no cluster answers."""
+
+
+class ExitCode(IntEnum):
+    """How a job ended, for whoever schedules it; 0 is that all is done, 1 is any other error."""
+
+    CONFIGURATION = 2
+    # Of extraction alone: no model was captured.
+    NOTHING = NOTHING_CAPTURED
+    SOME_FAILED = TOO_MANY_FAILED
+    OTHER_JOB = 5
+    RUN_AGAIN = 6
+
+
+# The first class that fits counts.
+_CODES: Final[Mapping[type[NarError], int]] = {
+    ConfigError: ExitCode.CONFIGURATION,
+    NoRoomError: ExitCode.CONFIGURATION,
+    JobRunsError: ExitCode.OTHER_JOB,
+    IndexInUseError: ExitCode.OTHER_JOB,
+    IndexUnavailableError: ExitCode.RUN_AGAIN,
+    ShardChangedError: ExitCode.RUN_AGAIN,
+    WorkerStartError: ExitCode.RUN_AGAIN,
+    NoClusterError: ExitCode.RUN_AGAIN,
+}
+reporting_job_errors = reporting_errors_as(_CODES)
+
+
+def end(*, failures: int) -> None:
+    """End a job whose report was shown.
+
+    Args:
+        failures: How many of its rows or models failed.
+
+    Raises:
+        typer.Exit: Some did.
+    """
+    if failures:
+        raise typer.Exit(ExitCode.SOME_FAILED)
+
+
 @contextmanager
 def alone(workspace: Workspace, changed: Changed) -> Iterator[None]:
     """Run the body as the only job that changes this part of a workspace.
@@ -96,23 +175,81 @@ def alone(workspace: Workspace, changed: Changed) -> Iterator[None]:
         JobRunsError: Another job is changing it; the error names that job.
         ConfigError: The storage has no locks.
     """
+    with _lock_of(workspace, changed) as lock:
+        if not _takes(lock, fcntl.LOCK_EX):
+            raise _other_job(lock, changed, workspace)
+        lock.truncate(0)
+        _sign(lock, "changes")
+        yield
+
+
+@contextmanager
+def unchanged(workspace: Workspace, read: Changed) -> Iterator[None]:
+    """Run the body while no job changes this part of a workspace; others may read it, too.
+
+    Args:
+        workspace: A workspace, as of `alone`.
+        read: The part.
+
+    Raises:
+        JobRunsError: A job is changing it; the error names that job.
+        ConfigError: The storage has no locks.
+    """
+    with _lock_of(workspace, read) as lock:
+        if _takes(lock, fcntl.LOCK_EX):
+            lock.truncate(0)
+        if not _takes(lock, fcntl.LOCK_SH):
+            raise _other_job(lock, read, workspace)
+        _sign(lock, "reads")
+        yield
+
+
+def reading(workspace: Workspace, corpus: str | None) -> AbstractContextManager[None]:
+    """Hold the corpus that a job reads against change, if it is that of the workspace.
+
+    Args:
+        workspace: The workspace of the job.
+        corpus: Where the corpus lies; None for that of the workspace.
+    """
+    return nullcontext() if corpus else unchanged(workspace, "corpus")
+
+
+@contextmanager
+def _lock_of(workspace: Workspace, part: Changed) -> Iterator[TextIO]:
     directory = workspace.root / "ledger"
     directory.mkdir(parents=True, exist_ok=True)
-    with (directory / f"{changed}.lock").open("a+") as lock:
+    with (directory / f"{part}.lock").open("a+") as lock:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            lock.seek(0)
-            raise JobRunsError(
-                f"another job, {lock.read() or 'not named'}, changes the {changed} of "
-                f"{workspace.root}; wait for it, or stop it"
-            ) from error
-        except OSError as error:
+            yield lock
+        except _NoLocksError as error:
             raise ConfigError(
-                f"{workspace.root} lies on storage without locks ({error.strerror}), where two "
+                f"{workspace.root} lies on storage without locks ({error}), where two "
                 "jobs could spoil each other's files; take a --work on storage that has them"
             ) from error
-        lock.truncate(0)
-        lock.write(f"process {os.getpid()} on {socket.gethostname()}")
-        lock.flush()
-        yield
+
+
+class _NoLocksError(Exception):
+    """Storage has no locks."""
+
+
+def _takes(lock: TextIO, kind: int) -> bool:
+    try:
+        fcntl.flock(lock, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        raise _NoLocksError(error.strerror) from error
+    return True
+
+
+def _sign(lock: TextIO, deed: str) -> None:
+    lock.write(f"process {os.getpid()} on {socket.gethostname()} {deed} it\n")
+    lock.flush()
+
+
+def _other_job(lock: TextIO, part: Changed, workspace: Workspace) -> JobRunsError:
+    lock.seek(0)
+    names = ", ".join(lock.read().split("\n")[:-1]) or "a job that is not named changes it"
+    return JobRunsError(
+        f"another job is at the {part} of {workspace.root}: {names}; wait for it, or stop it"
+    )

@@ -26,7 +26,7 @@ from ray.actor import ActorHandle
 from ray.exceptions import RayError
 from ray.util.metrics import Gauge
 
-from nar.base.console import seconds_left
+from nar.base.console import Pace
 from nar.base.files import write_whole
 
 JobName = Literal["extract", "draw", "embed", "pretrain"]
@@ -88,12 +88,13 @@ class JobTelemetry:
     records: Counter[str] = field(default_factory=Counter)
     shards: dict[str, int] = field(default_factory=dict)
     failures: Counter[str] = field(default_factory=Counter)
-    began: float = field(default_factory=time.monotonic)
+    pace: Pace = field(default_factory=Pace)
     _sent_at: float = 0.0
 
     def count(self, outcome: str, number: int = 1) -> None:
         """Count records of an outcome."""
         self.records[outcome] += number
+        self.pace.note(time.monotonic(), self.records.total())
         if time.monotonic() - self._sent_at >= EVERY_S:
             self.send()
 
@@ -103,7 +104,7 @@ class JobTelemetry:
         if self.actor is None:
             return
         done = self.records.total()
-        left_s = seconds_left(self._sent_at - self.began, done, self.total)
+        left_s = self.pace.left_s(self._sent_at, done, self.total)
         self.actor.show.remote(self.job, dict(self.records), dict(self.shards), left_s)
 
 
@@ -144,7 +145,7 @@ KEPT: Final = (
 def _keep(telemetry: JobTelemetry, directory: Path) -> None:
     """Write the metrics of a job that has succeeded, whole or not at all."""
     name = f'name="{telemetry.job}"'
-    taken_s = time.monotonic() - telemetry.began
+    taken_s = time.monotonic() - telemetry.pace.began
     rows = {f'{name},outcome="{each}"': count for each, count in telemetry.records.items()}
     failures = {f'{name},kind="{each}"': count for each, count in telemetry.failures.items()}
     text = ""

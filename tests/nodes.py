@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 import psutil
@@ -26,6 +27,7 @@ STORE_BYTES: Final = 80_000_000
 STARTS: Final = 3
 # How far workers stand back behind other processes; by default by 15.
 NOT_NICE: Final = ("RAY_worker_niceness", "0")
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 IS_UP: Final = "Ray runtime started."
 
 
@@ -91,11 +93,23 @@ class Nodes:
         bare = ("--num-cpus=0", "--include-dashboard=false", f"--temp-dir={directory}")
         self._head = self._up("--head", *ports, *bare)
 
-    def add(self, *, cpus: int = 1, labels: Mapping[str, str] | None = None) -> Node:
-        """Start a node."""
+    def job_environment(self) -> dict[str, str]:
+        """The environment of a process that is a driver of this cluster and of no other."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+        return {**kept, **self.environment}
+
+    def add(
+        self,
+        *,
+        cpus: int = 1,
+        labels: Mapping[str, str] | None = None,
+        variables: Mapping[str, str] | None = None,
+    ) -> Node:
+        """Start a node, with variables of its own in the environment of its workers."""
         told = f"--labels={','.join(f'{key}={value}' for key, value in (labels or {}).items())}"
         address = f"--address={self.environment['RAY_ADDRESS']}"
-        node = self._up(address, f"--num-cpus={cpus}", *([told] if labels else []))
+        options = (address, f"--num-cpus={cpus}", *([told] if labels else []))
+        node = self._up(*options, variables=variables or {})
         self.workers.append(node)
         return node
 
@@ -114,16 +128,16 @@ class Nodes:
         for node in [*self.workers, self._head]:
             node.kill()
 
-    def _up(self, *options: str) -> Node:
+    def _up(self, *options: str, variables: Mapping[str, str] = _NOTHING) -> Node:
         """A node that came up: on a machine that has much to do, not always at once."""
         for _ in range(STARTS):
-            node = self._start(*options)
+            node = self._start(*options, variables=variables)
             if node.comes_up():
                 return node
             node.kill()
         raise AssertionError(f"no node came up: {node.log.read_text()[-1000:]}")
 
-    def _start(self, *options: str) -> Node:
+    def _start(self, *options: str, variables: Mapping[str, str]) -> Node:
         self._started += 1
         log = self._directory / f"node{self._started}.log"
         fixed = ("--block", "--node-ip-address=127.0.0.1", "--disable-usage-stats")
@@ -134,7 +148,7 @@ class Nodes:
         with log.open("w") as output:
             process = subprocess.Popen(
                 [RAY, "start", *fixed, *sizes, *ports, *options],
-                env={**kept, **told},
+                env={**kept, **told, **variables},
                 stdout=output,
                 stderr=output,
                 text=True,

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from nar.base import console
-from nar.base.console import progress, reporting_errors
+from nar.base.console import Pace, progress, reporting_errors
 from nar.base.errors import ConfigError
 from nar.views import display
 
@@ -68,10 +68,10 @@ def test_a_log_is_not_silent_while_one_item_takes_long(monkeypatch):
         now[0] = 1
         for seconds in (2.0, 4.0, 90.0):
             advance(1, seconds=seconds)
-        assert advance.wait({"slow.py:net": 1.0}) == 29
+        assert advance.wait(lambda: {"slow.py:net": 1.0}) == 29
         now[0] = 31
-        assert advance.wait({"slow.py:net": 31.0, "b.onnx": 2.0}) == 30
-        assert advance.wait({"slow.py:net": 31.0}) == 30
+        assert advance.wait(lambda: {"slow.py:net": 31.0, "b.onnx": 2.0}) == 30
+        assert advance.wait(lambda: {"slow.py:net": 31.0}) == 30
     waited = "waiting for slow.py:net (31 s), b.onnx (2 s)"
     # Four seconds are the median of what is done, and two workers share the one that is left.
     assert text.getvalue() == f"capturing: 3/4, 2 s left; {waited}\n"
@@ -136,3 +136,12 @@ def test_what_users_name_is_shown_as_they_wrote_it(capsys):
     told = capsys.readouterr()
     assert "net[v2].py:factory:" in told.out
     assert "no [bias] :warning:" in told.out
+
+
+def test_the_clock_of_what_is_left_begins_with_the_first_result():
+    pace = Pace(began=0.0)
+    # Workers start for a minute; then one result comes each second.
+    pace.note(60.0, 1)
+    pace.note(69.0, 10)
+    assert pace.left_s(69.0, done=10, total=100) == 90.0
+    assert Pace(began=0.0).left_s(5.0, done=1, total=3) == 10.0

@@ -30,7 +30,7 @@ import yaml
 from milvus_server import free_port, running_milvus
 from rich.console import Console
 
-from benchmark.speed import scaling
+from benchmark.speed import fleet, scaling
 from benchmark.speed.changed import changed_corpus
 from nar.answers.atlas import shipped_atlas
 from nar.base.files import write_whole
@@ -240,7 +240,7 @@ def page(sizes: Mapping[int, Steps]) -> str:
 def derived(sizes: Mapping[int, Steps]) -> str:
     """The page of larger sizes."""
     memory_gib = psutil.virtual_memory().total / 2**30
-    return scaling.page(sizes, cores=psutil.cpu_count() or 1, memory_gib=memory_gib)
+    return fleet.appended(scaling.page(sizes, cores=psutil.cpu_count() or 1, memory_gib=memory_gib))
 
 
 def _line(count: int, cells: Sequence[object]) -> str:

@@ -80,20 +80,6 @@ def needs(cores: int, memory_gib: float) -> Sequence[Need]:
             "more nodes: workers share nothing but files",
         ),
         Need(
-            "of that, the driver on its one core",
-            "h",
-            lambda steps: _of(steps, "embed", "cpu_s", "driver"),
-            DAY_S / 3600,
-            "a driver for each range of shards, which keeps the ids of that range",
-        ),
-        Need(
-            "memory of the driver",
-            "GiB",
-            lambda steps: _largest(steps, "driver"),
-            PROCESS_GIB,
-            "ids of one shard at a time in place of all, 32 bytes a network",
-        ),
-        Need(
             "memory of a worker",
             "GiB",
             lambda steps: _largest(steps, "worker"),
@@ -139,7 +125,8 @@ HEAD = """\
 
 Written by `make scale` with [scale.md](scale.md), from the same runs: {sizes} DARTS networks
 on {cores} cores with {memory:.0f} GiB. Nothing larger was run. Each quantity is the line through
-the two largest sizes that have it: a constant, and so much a network.
+the two largest sizes that have it: a constant, and so much a network. What the driver of many
+workers takes is no such line; it was simulated, below.
 
 | | constant | a million more | {titles} |
 |---|---|---|{rules}|

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 import traceback
-from bisect import insort
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,6 +23,8 @@ from rich.text import Text
 from nar.base.errors import NarError
 from nar.base.workspace import version
 
+# Chosen: of so many items that ended last the median says how long one takes.
+_MEDIAN_OF: Final = 1_000
 # Chosen: time between two lines of progress, so that the log of an hour has a few hundred.
 LOG_EVERY_S = 10.0
 # Chosen: the longest that a log says nothing while a job waits for an item.
@@ -87,11 +89,12 @@ class Advance(Protocol):
             seconds: What an item took of one worker, where that is known.
         """
 
-    def wait(self, running: Mapping[str, float]) -> float:
+    def wait(self, running: Callable[[], Mapping[str, float]]) -> float:
         """Say what is waited for, if nothing was said for long.
 
         Args:
-            running: The items that workers are at, each with its seconds so far.
+            running: Tells the items that workers are at, each with its seconds so far; called
+                only where it is shown.
 
         Returns:
             After how many seconds to call again.
@@ -172,12 +175,13 @@ class _Counts:
     total: int
     groups: Mapping[str, int]
     began: float = field(default_factory=lambda: time.monotonic())
+    pace: "Pace" = field(default_factory=lambda: Pace())
     ended: float = field(init=False)
     done: int = 0
     states: dict[str, _Group] = field(default_factory=dict)
     changed: set[str] = field(default_factory=set)
-    seconds: list[float] = field(default_factory=list)
-    running: Mapping[str, float] = field(default_factory=dict)
+    seconds: deque[float] = field(default_factory=lambda: deque(maxlen=_MEDIAN_OF))
+    running: Callable[[], Mapping[str, float]] = dict
 
     def __post_init__(self) -> None:
         self.ended = self.began
@@ -188,13 +192,14 @@ class _Counts:
         """Count items; gives the state of their group. A group begins where the job is then."""
         now = time.monotonic()
         if seconds is not None:
-            insort(self.seconds, seconds)
+            self.seconds.append(seconds)
         state = None
         if group:
             state = self.states.setdefault(group, _Group(self.groups[group], self.ended, now))
             state.done, state.failed, state.ended = state.done + number, state.failed + failed, now
             self.changed.add(group)
         self.done, self.ended = self.done + number, now
+        self.pace.note(now, self.done)
         return state
 
     def line(self) -> str:
@@ -209,15 +214,41 @@ class _Counts:
     def left_s(self) -> float:
         """How long the rest takes, by the median of what is done: a slow start is no part of it."""
         if not self.seconds:
-            return seconds_left(self.ended - self.began, self.done, self.total)
-        median = self.seconds[len(self.seconds) // 2]
-        return median * max(0, self.total - self.done) / max(len(self.running), 1)
+            return self.pace.left_s(self.ended, self.done, self.total)
+        median = sorted(self.seconds)[len(self.seconds) // 2]
+        return median * max(0, self.total - self.done) / max(len(self.running()), 1)
 
     def waiting(self) -> str:
         """The line with the items that take longest."""
-        longest = sorted(self.running.items(), key=lambda each: -each[1])[:_WAITED_FOR]
+        longest = sorted(self.running().items(), key=lambda each: -each[1])[:_WAITED_FOR]
         names = ", ".join(f"{name} ({taken_s:.0f} s)" for name, taken_s in longest)
         return f"{self.line()}; waiting for {names}" if names else self.line()
+
+
+@dataclass(slots=True)
+class Pace:
+    """How long the rest of a job takes, by a clock that begins with its first result.
+
+    Before it workers start, which they do once.
+
+    Attributes:
+        began: When the job began, in monotonic seconds.
+    """
+
+    began: float = field(default_factory=lambda: time.monotonic())
+    _first: float | None = None
+    _before: int = 0
+
+    def note(self, now: float, done: int) -> None:
+        """Note how much is done now."""
+        if self._first is None:
+            self._first, self._before = now, done
+
+    def left_s(self, now: float, done: int, total: int) -> float:
+        """How many seconds the rest takes, if it goes on as it went."""
+        if self._first is None or done <= self._before:
+            return seconds_left(now - self.began, done, total)
+        return seconds_left(now - self._first, done - self._before, total - self._before)
 
 
 def seconds_left(taken_s: float, done: int, total: int) -> float:
@@ -245,7 +276,7 @@ class _LogLines:
         if counts.done == counts.total or counts.ended - self._shown >= LOG_EVERY_S:
             self._show(counts.line())
 
-    def wait(self, running: Mapping[str, float]) -> float:
+    def wait(self, running: Callable[[], Mapping[str, float]]) -> float:
         self._counts.running = running
         if time.monotonic() - self._shown >= SILENT_S:
             self._show(self._counts.waiting())
@@ -267,7 +298,7 @@ class _Bars:
     ) -> None:
         self._show(number, group, self._counts.add(number, group, failed, seconds))
 
-    def wait(self, running: Mapping[str, float]) -> float:
+    def wait(self, running: Callable[[], Mapping[str, float]]) -> float:
         self._counts.running = running
         return SILENT_S
 
@@ -277,7 +308,23 @@ def reporting_errors(command: Callable[P, None]) -> Callable[P, None]:
 
     A command that takes `Verbose` as ``verbose`` prints the traceback first where it is wanted.
     """
+    return reporting_errors_as({})(command)
 
+
+def reporting_errors_as(
+    codes: Mapping[type[NarError], int],
+) -> Callable[[Callable[P, None]], Callable[P, None]]:
+    """`reporting_errors` with exit codes of their own for some errors.
+
+    Args:
+        codes: Exit code by class of error; the first class that fits counts.
+    """
+    return lambda command: _reporting(command, codes)
+
+
+def _reporting(
+    command: Callable[P, None], codes: Mapping[type[NarError], int]
+) -> Callable[P, None]:
     @wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
@@ -289,7 +336,8 @@ def reporting_errors(command: Callable[P, None]) -> Callable[P, None]:
             if kwargs.get("verbose"):
                 stderr.print("".join(traceback.format_exception(error)), soft_wrap=True)
             stderr.print(Text.assemble(("error", "bold red"), f" {reason}"), soft_wrap=True)
-            raise typer.Exit(1) from error
+            fitting = (code for kind, code in codes.items() if isinstance(error, kind))
+            raise typer.Exit(next(fitting, 1)) from error
         except KeyboardInterrupt:
             stderr.print("interrupted; what is finished is kept")
             raise typer.Exit(130) from None

@@ -1,20 +1,27 @@
 """Files of a user: written whole or not at all, looked at first, and read again on change."""
 
 import logging
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from secrets import token_hex
 from threading import Lock
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from nar.base.errors import ConfigError, InvalidInputError
 
+_PART: Final = ".part"
 
-def write_whole(path: Path, write: Callable[[Path], object]) -> None:
+
+def write_whole(path: Path, write: Callable[[Path], object], *, survives: bool = False) -> None:
     """Write a file so that readers see the old one or the new one, and never a part.
 
     Args:
         path: Where the file shall be; its directory exists.
         write: Writes the whole content to the path that it gets, which lies in the same directory.
+        survives: Whether the file is on the disk when this returns, so that it outlives the machine
+            and not only this process; and whether another process may write it at the same time.
+            Parts of processes that were killed are left, for `remove_parts`.
 
     Example:
         >>> from tempfile import TemporaryDirectory
@@ -24,14 +31,34 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         ...     path.read_text()
         'whole'
     """
-    part = path.with_name(f"{path.name}.part")
+    own = f".{token_hex(4)}" if survives else ""
+    part = path.with_name(f"{path.name}{own}{_PART}")
     try:
         write(part)
+        if survives:
+            _flush(part)
         part.replace(path)
+        if survives:
+            _flush(path.parent)
     except OSError:
         # A disk that is full needs the room.
         part.unlink(missing_ok=True)
         raise
+
+
+def _flush(path: Path) -> None:
+    """Have a file, or the names in a directory, written to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def remove_parts(directory: Path) -> None:
+    """Remove what killed writers have left in a directory in which nobody writes now."""
+    for part in directory.glob(f"*{_PART}"):
+        part.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:

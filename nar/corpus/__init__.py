@@ -15,7 +15,7 @@ from nar.corpus.reading import (
     read_named,
     shipped_corpus,
 )
-from nar.corpus.shards import ShardReader, read_cards, read_shard, write_shard
+from nar.corpus.shards import ShardChangedError, ShardReader, read_cards, read_shard, write_shard
 
 __all__ = [
     "SCHEMA",
@@ -25,6 +25,7 @@ __all__ = [
     "CorpusGraphs",
     "Found",
     "Location",
+    "ShardChangedError",
     "ShardReader",
     "card_of",
     "default_corpus",

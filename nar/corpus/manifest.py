@@ -149,7 +149,11 @@ class Manifest(_Record):
     def write(self, directory: Path) -> None:
         """Write ``manifest.json`` atomically."""
         text = self.model_dump_json(indent=2) + "\n"
-        write_whole(directory / FILE_NAME, lambda part: part.write_text(text, encoding="utf-8"))
+        write_whole(
+            directory / FILE_NAME,
+            lambda part: part.write_text(text, encoding="utf-8"),
+            survives=True,
+        )
 
     @classmethod
     def read(cls, directory: Location) -> "Manifest":

@@ -4,7 +4,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 from typing import Final
@@ -17,7 +16,7 @@ from nar.base.workspace import package_path
 from nar.corpus.columns import CARD_COLUMNS, SCHEMA, Card, card_of, card_table, cards_of
 from nar.corpus.location import Location
 from nar.corpus.manifest import FILE_NAME, Manifest, ShardEntry
-from nar.corpus.shards import architectures_of, parsed, rows_of, shard_bytes
+from nar.corpus.shards import architectures_of, checked_bytes, parsed, rows_of
 from nar.graphs.architecture import Architecture
 
 # The texts of each column.
@@ -227,10 +226,7 @@ class Corpus:
     def _checked(self, entry: ShardEntry) -> tuple[Location, bytes]:
         """Path and bytes of a shard, checked against the manifest's digest."""
         path = self.location / entry.file
-        content = shard_bytes(path)
-        if sha256(content).hexdigest() != entry.sha256:
-            raise CorpusError(f"shard {path} is damaged (its digest differs); extract it again")
-        return path, content
+        return path, checked_bytes(path, entry.sha256)
 
 
 # Chosen: some 10 MB, at some 50 bytes for a node with its edges.

@@ -33,7 +33,7 @@ FAST: Final = 1  # the fastest ordinary level of zstd
 def write_shard(
     path: Path, architectures: Sequence[Architecture], *, level: int = SMALLEST
 ) -> ShardEntry:
-    """Write one shard atomically; the same rows give the same bytes.
+    """Write one shard atomically, to the disk; the same rows give the same bytes.
 
     Args:
         path: Where the file is written.
@@ -47,7 +47,7 @@ def write_shard(
         InvalidGraphError: A graph is not in canonical order.
     """
     table = _table(architectures)
-    write_whole(path, lambda part: _write_table(table, part, level))
+    write_whole(path, lambda part: _write_table(table, part, level), survives=True)
     digest = sha256(path.read_bytes()).hexdigest()
     sources = {item.labels.source for item in architectures}
     source = sources.pop() if len(sources) == 1 else ""
@@ -100,19 +100,44 @@ def read_shard(path: Path) -> list[Architecture]:
     return parsed(path, shard_bytes(path), architectures_of, with_details=True)
 
 
+class ShardChangedError(CorpusError):
+    """A shard is not the file that the manifest names: it is damaged, or of another corpus."""
+
+
+def checked_bytes(path: Location, wanted: str) -> bytes:
+    """The bytes of a shard.
+
+    Args:
+        path: Where the shard lies.
+        wanted: Their sha256 by the manifest.
+
+    Raises:
+        CorpusError: There is no such file.
+        ShardChangedError: It has another sha256.
+    """
+    content = shard_bytes(path)
+    if sha256(content).hexdigest() != wanted:
+        raise ShardChangedError(
+            f"shard {path} is damaged (its digest differs); extract it again, or wait until the "
+            "job that writes it has ended"
+        )
+    return content
+
+
 class ShardReader:
     """A shard of which a few rows are wanted at a time: only their graphs are made.
 
     Args:
         path: Where the shard lies.
+        wanted: Its sha256 by the manifest.
 
     Raises:
         CorpusError: Names a shard that is missing, damaged, or of another schema version.
     """
 
-    def __init__(self, path: Location) -> None:
+    def __init__(self, path: Location, wanted: str) -> None:
         self._path = path
-        self._table = parsed(path, shard_bytes(path), lambda table: table)
+        self._table = parsed(path, checked_bytes(path, wanted), lambda table: table)
 
     def rows(self, rows: Sequence[int]) -> list[Architecture]:
         """Architectures by the numbers of their rows, which ascend.

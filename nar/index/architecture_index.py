@@ -10,7 +10,8 @@ message queue, whose promises hold.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from threading import RLock
 from types import TracebackType
@@ -26,7 +27,14 @@ from nar.index.collection import Collection, check_schema, find_collection, page
 from nar.index.dialect import expression
 from nar.index.filters import EVERYTHING, Filter
 from nar.index.milvus import PATIENCE_S, Milvus, MilvusRefusedError
-from nar.index.publishing import show_change, show_difference, staging_collection, switch
+from nar.index.publishing import (
+    Holder,
+    Lease,
+    show_change,
+    show_difference,
+    staging_collection,
+    switch,
+)
 from nar.index.ranking import Search, check_filter, check_top_k, check_vectors, in_groups, settled
 from nar.index.rows import Embedding, Hit, IndexEntry, IndexRow, IndexState, ids_of
 from nar.index.settings import IndexConfig
@@ -279,6 +287,23 @@ class ArchitectureIndex:
             self._config,
             keep=job is not None,
         )
+
+    @contextmanager
+    def leased(self, holder: Holder) -> Iterator[Lease]:
+        """Run the body as the one that brings the index to a corpus; others are refused meanwhile.
+
+        Args:
+            holder: Who it is.
+
+        Raises:
+            IndexInUseError: Another writer is at it; the error names that writer.
+        """
+        lease = Lease(self._milvus, self._config.alias, holder)
+        lease.check()
+        try:
+            yield lease
+        finally:
+            lease.give_back()
 
     def _adopt(self, built: Collection, by: str, catch_up: Callable[[], None]) -> None:
         """Make a verified collection the live one; keep the one before, if a job is named."""

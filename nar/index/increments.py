@@ -107,6 +107,11 @@ class RowComparison:
         """Ids of published rows that the corpus lacks; right once the whole corpus was compared."""
         return self._published.ids(np.flatnonzero(~self._met))
 
+    @property
+    def is_large(self) -> bool:
+        """Whether so many rows have changed already that they are not written in place."""
+        return self.changed > SHARE * len(self._met)
+
     def is_small(self, *, removes: bool) -> bool:
         """Whether so few rows change that they are written in place."""
         gone = len(self._met) - int(self._met.sum()) if removes else 0

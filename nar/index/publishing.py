@@ -16,7 +16,12 @@ from itertools import count
 from secrets import token_hex
 from typing import Final
 
-from nar.base.errors import IndexMismatchError, IndexUnavailableError, InvalidQueryError
+from nar.base.errors import (
+    IndexInUseError,
+    IndexMismatchError,
+    IndexUnavailableError,
+    InvalidQueryError,
+)
 from nar.index import IndexKind
 from nar.index.collection import (
     SCHEMA_VERSION,
@@ -42,6 +47,14 @@ CHANGED: Final = "nar.changed"
 SUPERSEDED: Final = "nar.superseded"
 # Digest of the corpus whose rows the collection has, no more and no fewer; empty if not known.
 CORPUS: Final = "nar.corpus"
+# Who brings the index of an alias to a corpus, when that writer last showed life, and the alias.
+HOLDER: Final = "nar.holder"
+HELD: Final = "nar.held"
+ALIAS: Final = "nar.alias"
+# Chosen: a lease whose holder has shown no life for so long is over. A holder shows life every
+# minute while parts are embedded, and workers may take five minutes to start.
+LEASE_S: Final = 600.0
+_SHOWN_EVERY_S: Final = 60.0
 # A fault of Milvus servers before 2.3.6 (issue 30144 of milvus-io/milvus): a restart loses the last
 # note. A note that was written twice is kept.
 _NOTES: Final = 2
@@ -309,3 +322,95 @@ def is_dropped(collection: Collection) -> bool:
         log.info("%s was not dropped: %s", collection.name, error)
         return False
     return True
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who writes an index.
+
+    Attributes:
+        workspace: Id of the workspace. Of one workspace only one job writes at a time, so that an
+            earlier holder of the same workspace is dead.
+        name: Who it is, for a person.
+    """
+
+    workspace: str
+    name: str
+
+
+class Lease:
+    """The right of one workspace to bring the index of a server to its corpus.
+
+    It stands in the properties of the collection that is written. Milvus Lite needs none: one
+    process owns it.
+
+    Args:
+        milvus: The connection.
+        alias: The alias of the index.
+        holder: Who wants it.
+    """
+
+    def __init__(self, milvus: Milvus, alias: str, holder: Holder) -> None:
+        self._milvus, self._alias, self._holder = milvus, alias, holder
+        self._taken: Collection | None = None
+        self._show_at = 0.0
+
+    def check(self) -> None:
+        """Refuse to go on beside another holder.
+
+        Raises:
+            IndexInUseError: Says who it is, and when its lease ends if it is dead.
+        """
+        if self._milvus.lite:
+            return
+        live = find_collection(self._milvus, self._alias)
+        builds = [each.collection for each in orphans(self._milvus)]
+        of_alias = [each for each in builds if each.marks.get(ALIAS) == self._alias]
+        for collection in (*([live] if live else []), *of_alias):
+            workspace, _, name = collection.marks.get(HOLDER, "").partition(" ")
+            shown = max(float(collection.marks.get(mark, 0) or 0) for mark in (HELD, WRITTEN))
+            # Clocks of two machines differ.
+            idle_s = max(time.time() - shown, 0.0)
+            if workspace not in {"", self._holder.workspace} and idle_s < LEASE_S:
+                raise IndexInUseError(
+                    f"{name} writes the index {self._alias!r} at {self._milvus.uri}, and showed "
+                    f"life {idle_s:.0f} s ago; wait for it. If it was killed, its lease ends in "
+                    f"{LEASE_S - idle_s:.0f} s"
+                )
+
+    def take(self, collection: Collection) -> None:
+        """Hold the index by a collection that is written from now on.
+
+        Raises:
+            IndexInUseError: Somebody else was faster.
+        """
+        if self._milvus.lite:
+            return
+        self.check()
+        self._taken = collection
+        name = f"{self._holder.workspace} {self._holder.name}"
+        self._mark({HOLDER: name, ALIAS: self._alias})
+        try:
+            self.check()
+        except IndexInUseError:
+            self.give_back()
+            raise
+
+    def keep(self) -> None:
+        """Show life, if it is time; called whenever the holder gets on."""
+        if self._taken and time.monotonic() >= self._show_at:
+            self._mark({})
+
+    def give_back(self) -> None:
+        """End the lease."""
+        taken, self._taken = self._taken, None
+        if taken:
+            try:
+                mark(taken, {HOLDER: ""})
+            except IndexUnavailableError as error:
+                log.warning("the lease of %s ends in %g s: %s", taken.name, LEASE_S, error)
+
+    def _mark(self, marks: Mapping[str, str]) -> None:
+        assert self._taken is not None, "the lease was taken"
+        mark(self._taken, {**marks, HELD: f"{time.time():.0f}"})
+        self._show_at = time.monotonic() + _SHOWN_EVERY_S

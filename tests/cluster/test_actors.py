@@ -6,6 +6,7 @@ import time
 
 import pytest
 import ray
+from stub_ray import pool_of
 from waiting import wait_for
 
 from cluster import actors
@@ -42,7 +43,7 @@ def kind(broken: bool = False) -> WorkerKind[str]:
 
 
 def outcomes(items: list[str], size: int = 2, **settings: float) -> dict[str, Done[str] | Failed]:
-    pool = ActorPool(kind(), size, PoolConfig.model_validate(settings))
+    pool = ActorPool(kind(), pool_of(size), PoolConfig.model_validate(settings))
     seen = list(pool.run([Item(item, item.split()[0]) for item in items]))
     assert sorted(outcome.key for outcome in seen) == sorted(items)
     return {outcome.key: outcome for outcome in seen}
@@ -86,7 +87,7 @@ def test_an_item_whose_worker_dies_once_is_done_by_another(tmp_path):
     options = ray.remote(Worker).options(num_cpus=0)
     pool = ActorPool(
         WorkerKind(lambda _: options.remote(), lambda actor, key: actor.work.remote(key)),
-        2,
+        pool_of(2),
         PoolConfig(),
     )
     seen = list(pool.run([Item("unlucky"), *(Item(f"ok {number}") for number in range(9))]))
@@ -116,7 +117,7 @@ def test_an_item_that_loses_its_worker_begins_a_fresh_process():
 
     options = ray.remote(Worker).options(num_cpus=0)
     kind = WorkerKind(lambda _: options.remote(), lambda actor, key: actor.work.remote(key))
-    pool = ActorPool(kind, 1, PoolConfig(max_in_flight=4))
+    pool = ActorPool(kind, pool_of(1), PoolConfig(max_in_flight=4))
     items = [*(f"ok {n}" for n in range(4)), "fussy", *(f"more {n}" for n in range(4))]
     seen = list(pool.run([Item(item) for item in items]))
     assert sorted(each.key for each in seen) == sorted(items)
@@ -132,13 +133,15 @@ def test_a_worker_that_has_done_enough_is_replaced(bound):
         is_spent=lambda value: bound == "growth" and value.endswith("call 3"),
     )
     sizes = PoolConfig(items_per_process=3 if bound == "items" else None, max_in_flight=1)
-    seen = list(ActorPool(counted, 1, sizes).run([Item(f"ok {number}") for number in range(9)]))
+    seen = list(
+        ActorPool(counted, pool_of(1), sizes).run([Item(f"ok {number}") for number in range(9)])
+    )
     assert [each.value[-6:] for each in seen] == ["call 1", "call 2", "call 3"] * 3
     assert len(starts) == 3
 
 
 def test_a_worker_whose_state_does_not_load_ends_the_run():
-    pool = ActorPool(kind(broken=True), 1, PoolConfig())
+    pool = ActorPool(kind(broken=True), pool_of(1), PoolConfig())
     with pytest.raises(WorkerStartError, match="no state to load"):
         list(pool.run([Item("ok 1")]))
 
@@ -148,7 +151,7 @@ def test_workers_that_find_no_room_end_the_run_with_the_sizes(monkeypatch):
     options = ray.remote(type("Huge", (), {})).options(num_cpus=1_000)
     pool = ActorPool(
         WorkerKind(lambda _: options.remote(), lambda actor, key: actor.__ray_ready__.remote()),
-        1,
+        pool_of(1),
         PoolConfig(cpus=1_000),
     )
     with pytest.raises(WorkerStartError, match=r"cpus=1000.*the cluster has 1 node of CPU="):
@@ -161,7 +164,9 @@ def test_a_run_that_is_dropped_stops_its_workers():
     counted = WorkerKind(
         lambda avoided: handles.append(plain.start(avoided)) or handles[-1], plain.ask
     )
-    run = ActorPool(counted, 1, PoolConfig()).run([Item(f"ok {number}") for number in range(9)])
+    run = ActorPool(counted, pool_of(1), PoolConfig()).run(
+        [Item(f"ok {number}") for number in range(9)]
+    )
     next(run)
     run.close()
     wait_for(lambda: is_dead(handles[0]))

@@ -44,6 +44,8 @@ def test_a_value_left_out_keeps_its_default(tmp_path):
         ("extrakt: {}", "extrakt"),
         ("embed: {max_in_flight: 0}", "embed.max_in_flight"),
         ("pretrain: {num_workers: many}", "pretrain.num_workers"),
+        ("embed: {num_workers: 0}", "embed.num_workers"),
+        ("embed: {num_workers: {min: 3, max: 2}}", "wanted max of at least min, came 2 and 3"),
         ("extract: [", "no YAML"),
     ],
 )

@@ -1,5 +1,7 @@
 """A drawn corpus: the same files from any number of workers, and nothing drawn twice."""
 
+import shutil
+
 import pytest
 
 from cluster.config import ExtractConfig
@@ -30,6 +32,16 @@ def test_a_drawn_corpus_is_whole_and_its_networks_are_those_of_their_names(one):
     assert manifest.totals.everything.raw == len({item.exact for item in items}) == 20
     assert manifest.totals.everything.exact == 20
     assert items[7] == capture_architecture(items[7].labels.name).architecture
+
+
+def test_another_corpus_leaves_nothing_of_itself(one, tmp_path):
+    corpus = tmp_path / "corpus"
+    shutil.copytree(one[0] / "corpus", corpus)
+    (corpus / "darts-1.parquet.0.part").write_bytes(b"of a killed writer")
+    (corpus / "timm-00000.parquet").write_bytes(b"of another corpus")
+    assert [entry.rows for entry in drawn(tmp_path, 12).shards] == [8, 4]
+    assert len(list(corpus.iterdir())) == 3
+    assert len(read_corpus(corpus)) == 12
 
 
 def test_what_was_drawn_is_not_drawn_again_and_what_is_damaged_is(one, tmp_path):

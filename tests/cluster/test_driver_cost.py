@@ -10,7 +10,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from stub_ray import echoing, stubbed_ray
+from stub_ray import echoing, pool_of, stubbed_ray
 
 from cluster import actors
 from cluster.actors import ActorPool, Done, Item
@@ -34,7 +34,7 @@ def lines_a_part(workers: int, shards: int, *, is_streamed: bool) -> float:
         return trace if frame.f_code.co_filename == actors.__file__ else None
 
     before = sys.gettrace()
-    pool = ActorPool(echoing(), workers, PoolConfig(max_in_flight=2))
+    pool = ActorPool(echoing(), pool_of(workers), PoolConfig(max_in_flight=2))
     with stubbed_ray():
         outcomes = pool.run(items(shards), is_streamed=is_streamed)
         assert len(list(islice(outcomes, 2 * workers))) == 2 * workers
@@ -59,7 +59,7 @@ def test_a_part_costs_the_same_for_any_number_of_workers_and_shards(is_streamed)
 @pytest.mark.parametrize("workers", [1, 3, 64])
 def test_every_part_is_done_once(workers, is_streamed):
     with stubbed_ray():
-        pool = ActorPool(echoing(), workers, PoolConfig(max_in_flight=3))
+        pool = ActorPool(echoing(), pool_of(workers), PoolConfig(max_in_flight=3))
         seen = list(pool.run(items(40), is_streamed=is_streamed))
     assert sorted(outcome.key for outcome in seen) == sorted(item.key for item in items(40))
     assert all(isinstance(outcome, Done) for outcome in seen)
@@ -74,7 +74,7 @@ def test_no_more_parts_are_read_than_workers_need():
             yield item
 
     with stubbed_ray():
-        outcomes = ActorPool(echoing(), 16, PoolConfig()).run(noted(), is_streamed=True)
+        outcomes = ActorPool(echoing(), pool_of(16), PoolConfig()).run(noted(), is_streamed=True)
         assert len(list(islice(outcomes, 1_000))) == 1_000
         outcomes.close()
     assert len(read) < 1_000 + 16 * 3 * PARTS
@@ -96,7 +96,7 @@ def test_a_worker_stays_in_its_shard_while_others_are_free():
 
     handles: list[Any] = []
     with stubbed_ray():
-        pool = ActorPool(actors.WorkerKind(start, ask), 4, PoolConfig())
+        pool = ActorPool(actors.WorkerKind(start, ask), pool_of(4), PoolConfig())
         assert len(list(pool.run(items(40)))) == 40 * PARTS
     changes = sum(one != other for shards in asked.values() for one, other in pairwise(shards))
     # 40 shards and 4 workers; near the end workers share.

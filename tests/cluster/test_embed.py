@@ -15,13 +15,14 @@ from typer.testing import CliRunner
 from cluster.config import EmbedConfig
 from cluster.embed import app, view
 from cluster.embedding import EmbedReport, embed, put_beside_atlas
+from cluster.shard_descriptions import ShardDescriptions
 from nar.answers.atlas import read_atlas, shipped_atlas
 from nar.answers.novelty import calibrate, read_novelty
 from nar.base.errors import CheckpointError, ConfigError, CorpusError, IndexMismatchError
 from nar.base.workspace import Workspace
 from nar.cli.app import app as nar_app
-from nar.corpus import read_corpus, read_shard, write_shard
-from nar.corpus.manifest import Manifest
+from nar.corpus import ShardChangedError, read_corpus, read_shard, write_shard
+from nar.corpus.manifest import Manifest, ShardEntry
 from nar.encoding.checkpoint import save_checkpoint
 from nar.encoding.embed import Embedder
 from nar.encoding.paper.encoder import PaperEncoder, paper_encoder
@@ -196,6 +197,26 @@ def test_of_a_small_change_neither_unchanged_shards_nor_the_index_are_read(works
     shutil.rmtree(workspace.index)
     assert run(workspace).way == "new"
     assert digests(workspace).keys() == in_place.keys()
+
+
+def test_a_shard_that_is_another_file_than_the_manifest_says_ends_the_job(workspace):
+    first, second = (workspace.corpus / entry.file for entry in shards_of(workspace)[:2])
+    one, other = first.read_bytes(), second.read_bytes()
+    # Their descriptions are known, so that only a worker reads them.
+    described = ShardDescriptions(workspace.root / "ledger" / "embed", workspace.corpus)
+    for entry in shards_of(workspace):
+        described.of(entry)
+    first.write_bytes(other)
+    second.write_bytes(one)
+    with pytest.raises(ShardChangedError, match=r"is damaged \(its digest differs\)"):
+        run(workspace)
+    first.write_bytes(one)
+    second.write_bytes(other)
+    assert run(workspace).rows == 10
+
+
+def shards_of(workspace: Workspace) -> tuple[ShardEntry, ...]:
+    return Manifest.read(workspace.corpus).shards
 
 
 def run_and_remove(workspace: Workspace) -> EmbedReport:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from cluster.journal import BatchWriter, Journal, Result, RunRecord, captured, failed
+from nar.corpus import read_shard
 from nar.corpus.manifest import Failure
 from nar.graphs.architecture import Labels, architecture
 from nar.graphs.assumed import Assumed, AssumedValue
@@ -71,6 +72,27 @@ def test_rows_come_back_as_they_were(journal):
         "timm:one": one.row.exact,
         "timm:two": two.row.exact,
     }
+
+
+def test_publishing_reads_each_batch_once_where_results_come_in_about_the_order_of_names(
+    journal, monkeypatch
+):
+    names = [f"timm:{number:03d}" for number in range(96)]
+    # Workers end a few models out of turn.
+    arrived = [names[number ^ 3] for number in range(96)]
+    for start in range(0, 96, 8):
+        journal.write([chain(name) for name in arrived[start : start + 8]], RUN)
+    reads = []
+
+    def read(path):
+        reads.append(path.name)
+        return read_shard(path)
+
+    monkeypatch.setattr("cluster.journal.read_shard", read)
+    for start in range(0, 96, 12):
+        rows = journal.rows(journal.find(name, "id") for name in names[start : start + 12])
+        assert sorted(rows) == names[start : start + 12]
+    assert len(reads) == len(set(reads)) == 12
 
 
 def test_the_last_word_on_a_model_holds(journal, tmp_path):

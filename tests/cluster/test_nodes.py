@@ -189,7 +189,7 @@ def test_a_worker_that_no_node_can_hold_is_refused_with_what_they_have(nodes, tm
         capture_output=True,
         text=True,
     )
-    assert ended.returncode == 1
+    assert ended.returncode == 2
     assert "error no room for 1 worker of CPU=3; the cluster has " in ended.stderr
     assert "1 node of CPU=0, GPU=0, memory=" in ended.stderr
 

@@ -1,6 +1,6 @@
 """Jobs, clients and failures in any order: no row leaves an index that nobody has named."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from types import SimpleNamespace
@@ -18,6 +18,7 @@ from nar.corpus.manifest import ShardEntry
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.carrying import check_replaceable
 from nar.index.digests import RowDigests, packed_rows
+from nar.index.publishing import Holder, Lease
 from nar.index.rows import IndexRow
 from nar.index.settings import IndexConfig
 
@@ -94,7 +95,9 @@ class Pool:
             self._write(write)
         self._meanwhile = ()
 
-    def embed(self, method: embedding.WriteMethod, parts: dict[str, int]) -> list[Failed]:
+    def embed(
+        self, method: embedding.WriteMethod, parts: Iterable[str], rows: int, lease: Lease
+    ) -> list[Failed]:
         failed = []
         self.let_clients_write()
         for part in parts:
@@ -118,7 +121,8 @@ def run(index: ArchitectureIndex, config: IndexConfig, job: Job) -> None:
     before = check_replaceable(
         index.published, ENCODER, lambda: described.rows(shards), other_encoder=False
     )
-    embedding._update(task, index, config, before, removes=job.removes)
+    with index.leased(Holder("1", "a job")) as lease:
+        embedding._update(task, index, config, before, lease, removes=job.removes)
     pool.let_clients_write()  # a job that finds nothing to do embeds nothing
 
 

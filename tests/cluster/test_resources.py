@@ -14,7 +14,7 @@ from cluster.resources import Reservation, pool_size, resized, worker_share
 def totals(monkeypatch) -> dict[str, float]:
     """What the cluster has; a test writes it."""
     has = {"CPU": 8.0, "memory": 100.0}
-    monkeypatch.setattr(resources, "cluster_totals", lambda _: has)
+    monkeypatch.setattr(resources, "cluster_totals", lambda _, avoided=(): has)
     return has
 
 
@@ -38,11 +38,28 @@ def test_auto_takes_a_gpu_where_there_is_one(totals, gpus, wanted):
 )
 def test_auto_fills_the_scarcest_resource(totals, share, size):
     totals["GPU"] = 2.0
-    assert pool_size(PoolConfig(), share) == size
+    assert pool_size(PoolConfig(), share)() == size
 
 
 def test_a_number_of_workers_is_obeyed(totals):
-    assert pool_size(PoolConfig(num_workers=5), Reservation(1, 0, None)) == 5
+    assert pool_size(PoolConfig(num_workers=5), Reservation(1, 0, None))() == 5
+
+
+def test_a_pool_grows_and_shrinks_with_the_nodes_within_its_bounds(totals, monkeypatch):
+    config = PoolConfig.model_validate({"num_workers": {"min": 2, "max": 12}})
+    size = pool_size(config, Reservation(1, 0, None))
+    seen = []
+    for cpus in (8.0, 1.0, 64.0):
+        totals["CPU"] = cpus
+        seen.append(size())
+    assert seen == [8, 2, 12]
+    asked = []
+    monkeypatch.setattr(resources, "request_resources", lambda bundles, **_: asked.append(bundles))
+    with size.wanted():
+        assert asked == [[{"CPU": 1}] * 12]
+    assert asked[1:] == [[]]
+    with pool_size(PoolConfig(num_workers=5), Reservation(1, 0, None)).wanted():
+        assert len(asked) == 2
 
 
 def test_options_reserve_memory_only_where_asked():

@@ -79,12 +79,13 @@ def test_workers_write_into_a_server_by_themselves(
 @pytest.mark.milvus_server
 def test_a_worker_says_what_keeps_it_from_writing(workspace, milvus_uri):
     worker = EmbedWorker(workspace.corpus, small_default(), None)
-    part = named_part(Manifest.read(workspace.corpus).shards[0].file, [0])
+    shard = Manifest.read(workspace.corpus).shards[0]
+    part = named_part(shard.file, [0])
     gone = StagingTarget(IndexConfig(uri=milvus_uri), "gone")
     with pytest.raises(IndexUnavailableError, match=r"gone is not at .* any more; run again"):
-        worker.write(part, gone)
+        worker.write(part, shard.sha256, gone)
     nowhere = StagingTarget(
         IndexConfig(uri=f"http://127.0.0.1:{free_port()}", timeout_s=0.5), "gone"
     )
     with pytest.raises(IndexUnavailableError, match=r"127\.0\.0\.1"):
-        worker.write(part, nowhere)
+        worker.write(part, shard.sha256, nowhere)
