@@ -126,10 +126,10 @@ def read(name: str) -> list[Read]:
 def stated_by(module: nn.Module) -> dict[str, int]:
     """What a module of attention, or its configuration, states of its heads and its window."""
     config = getattr(module, "config", None)
-    if getattr(config, "num_attention_heads", None):
-        heads = config.num_attention_heads
+    stated = getattr(config, "num_attention_heads", None)
+    if stated:
         # A number for each stage does not say of which stage the module is.
-        return _by_config(module, config) if isinstance(heads, int) else {}
+        return _by_config(module, config) if isinstance(stated, int) else {}
     held = vars(module)
     heads = [held[name] for name in _HEADS if isinstance(held.get(name), int)][:1]
     sizes = [held[name] for name in _SIZES if isinstance(held.get(name), int)][:1]

@@ -13,7 +13,6 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from benchmark.cells import Cell, cell_path, questions_of, read_cell
 from benchmark.methods.registry import find_method
@@ -86,10 +85,9 @@ def area(farther: Floats, is_new: NDArray[np.bool_], weight: Floats) -> float:
     Returns:
         NaN where nothing is new, or nothing known, has a weight.
     """
-    order = np.argsort(farther, kind="stable")
-    rank = rankdata(farther[order], method="dense") - 1
-    new = np.bincount(rank, np.where(is_new, weight, 0.0)[order])
-    old = np.bincount(rank, np.where(is_new, 0.0, weight)[order])
+    _, rank = np.unique(farther, return_inverse=True)
+    new = np.bincount(rank, np.where(is_new, weight, 0.0))
+    old = np.bincount(rank, np.where(is_new, 0.0, weight))
     nearer = np.cumsum(old) - old / 2
     pairs = new.sum() * old.sum()
     return float((new * nearer).sum() / pairs) if pairs else float("nan")

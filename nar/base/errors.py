@@ -44,18 +44,21 @@ class CaptureError(NarError):
         model: Name of the model.
         operator: The last operator seen before the failure, or ``-``.
         reason: Why, in one line.
+        path: The module of the model that ran: ``layers.3.attn``; empty where it is not known.
     """
 
-    def __init__(self, model: str, operator: str, reason: str) -> None:
+    def __init__(self, model: str, operator: str, reason: str, path: str = "") -> None:
         where = "" if operator == "-" else f" at {operator}"
+        where = f"{where} in {path}" if path else where
         super().__init__(f"{model}: capture failed{where}: {reason}")
         self.model = model
         self.operator = operator
         self.reason = reason
+        self.path = path
 
-    def __reduce__(self) -> tuple[type["CaptureError"], tuple[str, str, str]]:
+    def __reduce__(self) -> tuple[type["CaptureError"], tuple[str, str, str, str]]:
         """Cross process borders whole: the default would pass the message as one argument."""
-        return type(self), (self.model, self.operator, self.reason)
+        return type(self), (self.model, self.operator, self.reason, self.path)
 
 
 class RefusedError(NarError, PermissionError):

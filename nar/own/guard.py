@@ -242,7 +242,7 @@ def guarded_capture(capture: Callable[[], Capture], allowed: Collection[Allowanc
         made = guard.run(capture)
     except CaptureError as error:
         reason = "; ".join([error.reason, *_unsaid(error.reason, guard.refused)])
-        raise CaptureError(error.model, error.operator, reason) from error
+        raise CaptureError(error.model, error.operator, reason, error.path) from error
     if not guard.refused:
         return made
     assumed = made.assumed or Assumed()

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import mannwhitneyu
 
 from benchmark.cells import Cell, cell_path, run_on, task_of, write_cell
 from benchmark.novelty import PROTOCOL, NoveltyQueries, area, as_markdown, asked_of, measure, pooled
@@ -14,6 +13,9 @@ from benchmark.tasks.task import load_task
 
 
 def test_the_area_is_that_of_mann_and_whitney():
+    # Imported here: every process of the tests imports this file, and scipy.stats takes a second.
+    from scipy.stats import mannwhitneyu
+
     rng = np.random.default_rng(0)
     farther = np.round(rng.normal(size=200), 1)  # ties
     is_new = rng.random(200) < 0.3

@@ -1,10 +1,13 @@
 """What capture sees beside a graph: widths, heads, masks, windows, paths, inputs and outputs."""
 
+import pickle
+
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
 
+from nar.base.errors import CaptureError
 from nar.capture import capture_module
 from nar.capture.exported import capture_exported
 from nar.capture.onnx.file import capture_onnx
@@ -226,3 +229,20 @@ def test_a_shared_module_has_one_path_and_details_change_no_graph():
     assert [each.path for each in by_operator(narrow, "linear")] == ["first", "first"]
     assert narrow.network.topology == wide.network.topology
     assert narrow.details != wide.details
+
+
+def test_an_error_names_the_module_that_it_left():
+    class Failing(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.Sequential(nn.Linear(4, 4), nn.Linear(8, 4))
+
+        def forward(self, x):
+            return self.layers(x)
+
+    with pytest.raises(CaptureError) as caught:
+        capture_module(Failing(), torch.zeros(1, 4))
+    assert caught.value.path == "layers.1"
+    assert "capture failed at aten::linear in layers.1: " in str(caught.value)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.path) == (str(caught.value), "layers.1")

@@ -22,6 +22,8 @@ pytestmark = pytest.mark.ray
 
 REPOSITORY = Path(__file__).parents[2]
 RAY = str(Path(sys.executable).parent / "ray")
+# One worker: each imports torch, and how many there are is tried where jobs are.
+EXTRACT = (sys.executable, "-m", "cluster.extract", "--workers", "1")
 DARTS = [f"darts:{genotype_at(number * 10**15)}" for number in range(3)]
 
 
@@ -98,7 +100,7 @@ def head(tmp_path_factory) -> Iterator[Head]:
 
 
 def test_a_submitted_extraction_makes_its_corpus(head, tmp_path):
-    command = (sys.executable, "-m", "cluster.extract", *DARTS, "--work", str(tmp_path))
+    command = (*EXTRACT, *DARTS, "--work", str(tmp_path))
     answer = head.submit(*command)
     assert answer.returncode == 0, answer.stdout + answer.stderr
     assert "succeeded" in answer.stdout
@@ -109,7 +111,7 @@ def test_the_figures_of_a_job_stay_in_prometheus_after_it(head, tmp_path):
     wanted = ("no_such_model", *DARTS)
     specs = [f"{tmp_path}/models.py:{wanted[0]}", *wanted[1:]]
     (tmp_path / "models.py").write_text("def no_such_model(): raise ValueError('none')\n")
-    command = (sys.executable, "-m", "cluster.extract", *specs, "--work", str(tmp_path))
+    command = (*EXTRACT, *specs, "--work", str(tmp_path))
     began = time.time()
     assert head.submit(*command).returncode == 0
 

@@ -13,8 +13,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import ray
 from encoding import RECIPE, small_default
-from nodes import NOT_NICE, ROOT, Nodes, running_nodes
+from nodes import ROOT, Nodes, running_nodes
 from waiting import wait_for
 
 from benchmark.campaigns.bulk import corpus_digest, index_digest
@@ -119,17 +120,22 @@ class Alone:
     Attributes:
         root: Where.
         settings: Files that every job reads.
+        address: Of the node.
     """
 
     root: Path
     settings: Path
+    address: str
 
     @cache  # noqa: B019 - of a module
     def left(self, job: str) -> tuple[Workspace, str]:
         """The workspace of a job, and the digest of what is in it."""
         workspace = self.ready(self.root / job, job)
         sizes = "sizes.yaml" if job == "pretrain" else "one.yaml"
-        finished(started(job, workspace, self.settings, sizes, dict([NOT_NICE])))
+        # The token of the cluster is in the environment of the process that started it.
+        token = {name: each for name, each in os.environ.items() if name.startswith("RAY_AUTH_")}
+        environment = {"RAY_ADDRESS": self.address, **token}
+        finished(started(job, workspace, self.settings, sizes, environment))
         return workspace, DIGESTS[job](workspace)
 
     def ready(self, root: Path, job: str) -> Workspace:
@@ -144,8 +150,10 @@ class Alone:
 
 
 @pytest.fixture(scope="module")
-def alone(settings, tmp_path_factory) -> Alone:
-    return Alone(tmp_path_factory.mktemp("alone"), settings)
+def alone(settings, ray_cluster, tmp_path_factory) -> Alone:
+    # The cluster that the other tests share is one node: no other is started for each job.
+    address = ray.get_runtime_context().gcs_address
+    return Alone(tmp_path_factory.mktemp("alone"), settings, address)
 
 
 # The others take minutes; `make faults` has them.

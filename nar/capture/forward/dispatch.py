@@ -26,7 +26,7 @@ from nar.base.errors import CaptureError, RefusedError
 from nar.capture.forward.machine import owners_machine, wants_another_machine
 from nar.capture.forward.opaque import OpaqueFunctions
 from nar.capture.forward.placement import Placement, flat_tensors, inference, placements, quiet
-from nar.capture.forward.recorder import Recorder
+from nar.capture.forward.recorder import Recorder, failing_module
 from nar.capture.forward.untouched import has_lazy, renew_lazy, silence, untouched
 from nar.capture.graphs import to_capture
 from nar.capture.leaves import input_values, signature, tensor_inputs
@@ -232,7 +232,8 @@ def _trace(module: nn.Module, inputs: CaptureInputs, placement: Placement, *, na
     try:
         result = _run(module, inputs, placement, recorder)
     except Exception as error:
-        raise CaptureError(name, recorder.last_operator, reason_of(error)) from error
+        where = failing_module(error, paths)
+        raise CaptureError(name, recorder.last_operator, reason_of(error), where) from error
     outputs = [values.read(tensor) for tensor in flat_tensors(result)]
     if not outputs:
         came = "None" if result is None else f"an object of {type(result).__name__}"

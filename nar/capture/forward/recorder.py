@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from traceback import walk_tb
 from types import FrameType, MappingProxyType
 from typing import Any, TypeVar
 
@@ -198,10 +199,23 @@ def running_module(paths: Mapping[int, str]) -> str | None:
     """
     above: FrameType | None = sys._getframe(1)
     while above is not None:
-        code = above.f_code
-        if code.co_argcount and code.co_varnames[0] == "self":
-            path = paths.get(id(above.f_locals.get("self")))
-            if path is not None:
-                return path
+        path = _path_of(above, paths)
+        if path is not None:
+            return path
         above = above.f_back
     return None
+
+
+def failing_module(error: BaseException, paths: Mapping[int, str]) -> str:
+    """The path of the innermost module of a model that an error left; empty where there is none."""
+    frames = (frame for frame, _ in walk_tb(error.__traceback__))
+    passed = [path for path in (_path_of(frame, paths) for frame in frames) if path]
+    return passed[-1] if passed else ""
+
+
+def _path_of(frame: FrameType, paths: Mapping[int, str]) -> str | None:
+    """The path of the module whose method a frame runs."""
+    code = frame.f_code
+    if not code.co_argcount or code.co_varnames[0] != "self":
+        return None
+    return paths.get(id(frame.f_locals.get("self")))
