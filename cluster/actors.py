@@ -435,6 +435,8 @@ class ActorPool(Generic[ValueT]):
             # The call may have ended in time while this process was busy: then only the look is
             # late.
             if self._time_left(worker) <= 0 and not ray.wait([reference], timeout=0)[0]:
+                # Nobody waits for it any more: it ends, as lost, when its worker is replaced.
+                self._awaited.pop(reference, None)
                 yield from self._settle_overrun(worker, backlog)
         self._hire(backlog)
         starting = [worker.handle for worker in self._workers if worker.ready is not None]

@@ -23,6 +23,7 @@ from cluster.resources import bound_memory
 from nar.base.asking import Asking
 from nar.base.errors import CaptureError
 from nar.base.model_files import PYTHON
+from nar.base.own_zoo import SCHEMA_FILE, ZOO_FILE
 from nar.base.workspace import package_path
 from nar.capture.forward.dispatch import one_line
 from nar.graphs.architecture import called
@@ -118,7 +119,9 @@ class NotedReads:
     def states(self) -> dict[str, str]:
         """The user's own files that were opened, by their paths from here, each with its state."""
         opened = dict.fromkeys(map(_source, (*self._paths, *_loaded())))
-        own = sorted(each for each in opened if _is_users(each) and Path(each).is_file())
+        users = (Path(each) for each in opened if _is_users(each))
+        # What a zoo file declares of a model is told apart already.
+        own = sorted(str(each) for each in users if each.name not in _DECLARE and each.is_file())
         return {_from_here(each): state_of(Path(each)) for each in own}
 
     def unchecked(self) -> tuple[str, ...]:
@@ -130,6 +133,7 @@ class NotedReads:
 
 # What belongs to the machine, and to Ray, which unpacks a submitted directory below its own.
 _SYSTEM: Final = ("/proc/", "/sys/", "/dev/", "/etc/", "/usr/", "/tmp/ray/", "<")
+_DECLARE: Final = frozenset({ZOO_FILE, SCHEMA_FILE})
 _ASKS: Final = frozenset({"open", "socket.connect", "urllib.Request"})
 # The model that is captured now, if any: the hook of a process has no other way.
 _noted: Final[list[NotedReads]] = []

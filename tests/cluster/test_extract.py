@@ -186,7 +186,7 @@ def test_a_zoo_is_captured_under_its_names_and_labels_change_without_a_capture(
             f"- {{name: team/large, file: 'net.py:factory(4)', labels: {{family: {family}}}}}\n"
         )
         options = ["--work", "work", "--workers", "1", "--json"]
-        answer = CliRunner().invoke(app, [".", *options], catch_exceptions=False)
+        answer = CliRunner().invoke(app, [str(tmp_path), *options], catch_exceptions=False)
         labels = [item.labels for item in read_corpus(Path("work/corpus"))]
         rows = [(each.name, each.family, each.task) for each in labels]
         return json.loads(answer.stdout)["captured"], rows
