@@ -29,8 +29,10 @@ from nar.own.construct.reads import names_read
 
 _CALLS_TRIED: Final = 6
 _TRAINING: Final = re.compile(r"(^|_)(train|main|run)(_|$)", re.IGNORECASE)
-_USUAL_SIDE: Final = "224"
-_OTHER_SIDE: Final = 256
+# Values by name -> others that are tried where a class does not bear them: generators double their
+# images, and no other side is a power of two; blocks add their input to what they make of it.
+_OTHERS: Final = {224: 256, 3: 64}
+_INWARD: Final = re.compile(r"in_?planes$")
 _PATHS_OF_EXAMPLES: Final = ("/path/", "path/to/", "./path/to", "<", "your_")
 
 
@@ -197,8 +199,9 @@ class StatedCalls:
                 name, self._target.required, self._target.parameters[name].annotation
             )
             if stated is not None:
-                makers[name] = _constant(settings_of(stated.value))
-                values.append(AssumedValue(name, short(stated.value), stated.place))
+                value = self._widened(name, stated)
+                makers[name] = _constant(settings_of(value))
+                values.append(AssumedValue(name, short(value), stated.place))
             elif wants_settings(self._target, name):
                 config = next(self.configurations(name))
                 makers[name] = config.make
@@ -211,13 +214,19 @@ class StatedCalls:
         fill = fills[0] if fills else None
         noted = known.keys() - {each.name for each in values}
         yield Proposal(self._calling(makers, noted, place), tuple(values), fill)
-        others = {v.name for v in values if v.place == BY_NAME and v.value == _USUAL_SIDE}
-        if others & makers.keys():
-            # Generators double their images: no other size is a power of two.
-            sides = {name: _constant(_OTHER_SIDE) for name in others & makers.keys()}
-            changed = (replace(v, value=str(_OTHER_SIDE)) if v.name in sides else v for v in values)
-            make = self._calling(makers | sides, noted, place)
-            yield Proposal(make, tuple(changed), fill)
+        for usual, other in _OTHERS.items():
+            guessed = {v.name for v in values if v.place == BY_NAME and v.value == str(usual)}
+            if guessed & makers.keys():
+                changed = {name: _constant(other) for name in guessed & makers.keys()}
+                shown = (replace(v, value=str(other)) if v.name in changed else v for v in values)
+                make = self._calling(makers | changed, noted, place)
+                yield Proposal(make, tuple(shown), fill)
+
+    def _widened(self, name: str, stated: Stated) -> Any:  # noqa: ANN401
+        """What goes into a block of a residual network: as much as comes out of it."""
+        expansion = getattr(self._target.called, "expansion", 1)
+        is_guessed = stated.place == BY_NAME and _INWARD.match(name) is not None
+        return stated.value * expansion if is_guessed and type(expansion) is int else stated.value
 
     def _told_at_once(self) -> dict[str, Stated]:
         """What one place tells of nearly all parameters, of those with a default as well."""

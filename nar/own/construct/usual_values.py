@@ -32,8 +32,10 @@ _USUAL: Final[tuple[tuple[re.Pattern[str], Any], ...]] = tuple(
         (r"num_?(class|labels|cls)$|n_?(class|labels)$|^nc$|classes$|class(es)?_(num|count)$", 10),
         (r"^device$", "cpu"),
         (r"(^|_)(n_?mels?|mels|mel_channels|num_mels|n_mel_channels|mel_bins?)$", 80),
-        (r"^(in|input|num_in|n|img|image)_?(channels?|chans|chs?|nc|planes?)$|^channels?$", 3),
-        (r"^(out|output|num_out)_?(channels?|chans|chs?|nc|planes?)$", 64),
+        # Of a block in a residual network, which adds its input to what it makes of it.
+        (r"^((in|num_in|out|num_out)_?)?planes?$", 64),
+        (r"^(in|input|num_in|n|img|image)_?(channels?|chans|chs?|nc)$|^channels?$", 3),
+        (r"^(out|output|num_out)_?(channels?|chans|chs?|nc)$", 64),
         (r"(context|seq|sequence|block|max|window|lookback|input)_?(len|length|seq_?len|positions?)",
          256),
         (r"block_size$|_ctx$|max_position|max_len", 256),

@@ -13,7 +13,16 @@ from nar.own.inputs.layers import read_attribute
 from nar.own.inputs.ranks import with_rank
 from nar.own.inputs.search import Search
 from nar.own.inputs.sizes import owners
-from nar.own.inputs.slots import USUAL, WITHOUT_TENSOR, Extents, Kind, State, changed, resized
+from nar.own.inputs.slots import (
+    SAMPLES,
+    USUAL,
+    WITHOUT_TENSOR,
+    Extents,
+    Kind,
+    State,
+    changed,
+    resized,
+)
 
 _MOST_AXES = 5
 _AXES_OF_MAPS = 4
@@ -57,6 +66,8 @@ _INTEGERS: Final = re.compile(
 _SPLIT: Final = re.compile(
     r"split_sizes to sum exactly to (\d+).*?split_sizes=\[([\d, ]+)\]", re.DOTALL
 )
+# A window of a spectrogram is padded at both ends of a sound.
+_PADDED_WINDOW: Final = re.compile(r"[Pp]adding size should be less.*?padding \((\d+), (\d+)\)")
 _SMALL: Final = re.compile(
     r"kernel size can't be greater|output size is too small|too small|padding size should be less|"
     r"smaller than|must be greater|larger than|non-empty|spatial dimension|negative dimension|"
@@ -323,8 +334,11 @@ def _larger(state: State, outcome: Outcome) -> Iterator[State]:
     """An input that is too small for what is done with it."""
     if not _SMALL.search(outcome.message.lower()):
         return
+    window = _PADDED_WINDOW.search(outcome.message)
     for place in owners(state, outcome):
         each = state[place]
+        if window is not None and each.rank and max(map(int, window.groups())) < SAMPLES:
+            yield resized(state, place, (each.rank - 1,), SAMPLES)
         for axes in each.axes():
             if each.rank > 3 and axes == (1,):
                 continue

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from clones import Asked, clone
 from torch import nn
 from torch.nn import functional as F
 
@@ -77,3 +78,26 @@ def test_a_norm_of_a_sum(name, wanted):
     result, total = SAME_LAYERS[name](x, weight, None, residual=residual, prenorm=True)
     torch.testing.assert_close(total, x + residual)
     torch.testing.assert_close(result, wanted(total, (8,), weight))
+
+
+def test_spectrograms_of_a_sound_that_nobody_installed_are_computed(tmp_path, monkeypatch):
+    code = """
+from torch import nn
+from torchlibrosa.augmentation import SpecAugmentation
+from torchlibrosa.stft import LogmelFilterBank, Spectrogram
+class Tagger(nn.Module):
+    def __init__(self, window=1024, mels=16, top=None):
+        super().__init__()
+        self.spectrum = Spectrogram(n_fft=window, hop_length=320, win_length=window)
+        self.mel = LogmelFilterBank(sr=32000, n_fft=window, n_mels=mels, top_db=top)
+        self.drop = SpecAugmentation(64, 2, 8, 2)
+        self.out = nn.Conv2d(1, 4, 3)
+    def forward(self, input): return self.out(self.drop(self.mel(self.spectrum(input))))
+"""
+    clone(tmp_path, {"README.md": "# Tags\n", "net.py": code})
+    monkeypatch.chdir(tmp_path)
+    asked = Asked("net.py:Tagger")
+    assert asked.architecture.assumed.inputs == ("input=1x16000:float32",)
+    # What the window and the filters hold is stored beside what is learned.
+    assert asked.weights == 2 * 513 * 1024 + 513 * 16 + (9 + 1) * 4
+    assert asked.operators.count("conv2d") + asked.operators.count("conv") >= 1

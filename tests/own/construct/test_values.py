@@ -733,3 +733,32 @@ class Net(nn.Module):
     files = {"net.py": module, "README.md": readme}
     asked = Asked(clone(tmp_path, files) / "net.py:Net", "1x5")
     assert asked.values == {"width": "5"}
+
+
+BLOCKS = {
+    "as wide outside as inside": ("inplanes, planes", "", "inplanes", "planes", 1, 64 * 64 * 9),
+    "wider outside": ("in_planes, planes", "expansion = 4", "in_planes", "planes", 4, 256 * 64 * 9),
+    "of channels": ("in_channels, out_channels", "", "in_channels", "out_channels", 1, 64 * 64 * 9),
+}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "line", "inner", "outer", "times", "weights"), BLOCKS.values(), ids=list(BLOCKS)
+)
+def test_a_block_that_adds_its_input_is_as_wide_as_it(
+    tmp_path, monkeypatch, parameters, line, inner, outer, times, weights
+):
+    code = f"""
+from torch import nn
+class Block(nn.Module):
+    {line}
+    def __init__(self, {parameters}, stride=1):
+        super().__init__()
+        self.a = nn.Conv2d({inner}, {outer}, 3, stride, 1, bias=False)
+    def forward(self, x): return x + self.a(x).repeat(1, {times}, 1, 1)
+"""
+    clone(tmp_path, {"README.md": "# Blocks\n", "net.py": code})
+    monkeypatch.chdir(tmp_path)
+    asked = Asked("net.py:Block")
+    assert asked.weights == weights
+    assert "name" in asked.places[inner]

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -194,6 +195,9 @@ def is_known(found: object) -> bool:
 
 
 def _suits(value: object, annotation: object) -> bool:
-    """Whether a value may be of an annotated type: a mapping is no number."""
+    """Whether a value may be of an annotated type: a mapping is no number, a text no object."""
+    is_object = inspect.isclass(annotation) and annotation.__module__ not in ("builtins", "typing")
+    if is_object and isinstance(value, str | int | float):
+        return isinstance(value, annotation) or issubclass(annotation, Enum | Path)  # type: ignore[arg-type]
     wants_number = annotation in (int, float, "int", "float")
     return not (wants_number and isinstance(value, dict | list | str))

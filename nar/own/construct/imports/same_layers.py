@@ -229,6 +229,78 @@ def _rms_norm(
     return (result, total) if prenorm else result
 
 
+class _Spectrogram(nn.Module):
+    """The spectrogram of torchlibrosa: two convolutions, of which nothing is learned.
+
+    Args:
+        n_fft: Samples of a window.
+        hop_length: Samples between windows; a quarter of a window by default.
+        center: Whether half a window is reflected at both ends.
+        pad_mode: How it is.
+        power: Of the magnitude.
+    """
+
+    def __init__(
+        self,
+        n_fft: int = 2048,
+        hop_length: int | None = None,
+        win_length: int | None = None,
+        window: str = "hann",
+        center: bool = True,
+        pad_mode: str = "reflect",
+        power: float = 2.0,
+        freeze_parameters: bool = True,
+    ) -> None:
+        super().__init__()
+        hop = n_fft // 4 if hop_length is None else hop_length
+        self.padding, self.pad_mode = n_fft // 2 if center else 0, pad_mode
+        self.power = power
+        parts = [nn.Conv1d(1, n_fft // 2 + 1, n_fft, hop, bias=False) for _ in range(2)]
+        self.conv_real, self.conv_imag = parts
+        self.requires_grad_(not freeze_parameters)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """(batch, samples) to (batch, 1, frames, frequencies)."""
+        x = x[:, None]
+        if self.padding:
+            x = F.pad(x, (self.padding, self.padding), mode=self.pad_mode)
+        magnitude = self.conv_real(x) ** 2 + self.conv_imag(x) ** 2
+        magnitude = magnitude if self.power == 2 else magnitude ** (self.power / 2)
+        return magnitude[:, None].transpose(2, 3)
+
+
+class _MelFilters(nn.Module):
+    """The bank of filters of torchlibrosa, in decibels; nothing of it is learned."""
+
+    def __init__(
+        self,
+        sr: int = 22050,
+        n_fft: int = 2048,
+        n_mels: int = 64,
+        fmin: float = 0.0,
+        fmax: float | None = None,
+        is_log: bool = True,
+        ref: float = 1.0,
+        amin: float = 1e-10,
+        top_db: float | None = 80.0,
+        freeze_parameters: bool = True,
+    ) -> None:
+        super().__init__()
+        self.is_log, self.amin = is_log, amin
+        self.offset = 10 * math.log10(max(amin, ref))
+        self.melW = nn.Parameter(torch.zeros(n_fft // 2 + 1, n_mels))
+        self.requires_grad_(not freeze_parameters)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """(..., frequencies) to (..., filters)."""
+        mel = torch.matmul(x, self.melW)
+        return 10 * torch.log10(mel.clamp(min=self.amin)) - self.offset if self.is_log else mel
+
+
+class _OfTraining(nn.Identity):
+    """What changes its input while a model is trained, and not afterwards."""
+
+
 _FAIRSCALE = "fairscale.nn.model_parallel"
 _APEX_PARALLEL = "apex.transformer.tensor_parallel"
 _MEGATRON = "megatron.core.tensor_parallel"
@@ -329,6 +401,9 @@ SAME_LAYERS: Final[Mapping[str, Callable[..., Any]]] = {
             ("rms_norm_fn", _rms_norm),
         )
     },
+    "torchlibrosa.stft.Spectrogram": _Spectrogram,
+    "torchlibrosa.stft.LogmelFilterBank": _MelFilters,
+    "torchlibrosa.augmentation.SpecAugmentation": _OfTraining,
     "transformer_engine.pytorch.Linear": _linear,
     "transformer_engine.pytorch.LayerNorm": nn.LayerNorm,
     "transformer_engine.pytorch.RMSNorm": nn.RMSNorm,
