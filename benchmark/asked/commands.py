@@ -25,7 +25,8 @@ Half = Annotated[
     typer.Argument(help="Half of the libraries; rest: what was not drawn at first of the second."),
 ]
 Purpose = Annotated[
-    Literal["tuned", "earlier", "last"], typer.Argument(help="Which of the repositories.")
+    Literal["tuned", "earlier", "before", "last"],
+    typer.Argument(help="Which of the repositories; again those chosen before the last."),
 ]
 Results = Annotated[Path | None, typer.Option(help="Directory that gets the answers and the page.")]
 
@@ -91,7 +92,8 @@ def in_repositories(
             )
             sys.stdout.flush()
             answers += came
-    _keep(results, purpose, answers)
+            # A run takes long: what is there stays if it ends.
+            _keep(results, "before_again" if purpose == "before" else purpose, answers)
 
 
 @app.command()

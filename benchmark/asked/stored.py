@@ -25,8 +25,10 @@ class Measured:
         rest: Of classes of the same libraries that were not drawn at first.
         written: Of written networks.
         tuned: Of repositories whose failures were looked at.
-        earlier: Of repositories that were chosen before the last, on which nothing was tuned.
-        last: Of repositories on which nothing was tuned.
+        earlier: Of repositories that were chosen first, at the first look.
+        before: Of repositories that were chosen before the last, at the first look.
+        before_again: Of the same repositories, at the second look.
+        last: Of repositories on which nothing was tuned, and that were asked once.
     """
 
     validation: tuple[Asked, ...] = ()
@@ -37,6 +39,8 @@ class Measured:
     written: tuple[Asked, ...] = ()
     tuned: tuple[Answer, ...] = ()
     earlier: tuple[Answer, ...] = ()
+    before: tuple[Answer, ...] = ()
+    before_again: tuple[Answer, ...] = ()
     last: tuple[Answer, ...] = ()
 
 
@@ -49,6 +53,8 @@ _READERS: Final[dict[str, Callable[[dict[str, Any]], Asked | Answer]]] = {
     "written": Asked.from_plain,
     "tuned": Answer.from_plain,
     "earlier": Answer.from_plain,
+    "before": Answer.from_plain,
+    "before_again": Answer.from_plain,
     "last": Answer.from_plain,
 }
 

@@ -151,15 +151,16 @@ def test_the_shipped_answers_are_to_the_questions_of_the_tables():
     assert {each.name for each in measured.test} == paths["test"]
     assert {each.name for each in measured.validation} <= paths["validation"]
     assert {each.name for each in measured.written} == {each.name for each in written_networks()}
-    for purpose in ("earlier", "last"):
-        main = {each.asked for each in getattr(measured, purpose) if each.is_main}
-        assert main == {each.main for each in repositories(purpose)}
+    for part in ("earlier", "before", "before_again", "last"):
+        main = {each.asked for each in getattr(measured, part) if each.is_main}
+        assert main == {each.main for each in repositories(part.removesuffix("_again"))}
 
 
 def test_asking_about_repositories_had_no_effects():
     measured = read(RESULTS)
     assert not [
         each.effects
-        for each in (*measured.tuned, *measured.earlier, *measured.last)
+        for part in ("tuned", "earlier", "before", "before_again", "last")
+        for each in getattr(measured, part)
         if each.effects
     ]
