@@ -187,7 +187,8 @@ def _of_repositories(measured: Measured) -> Iterator[str]:
         "read-only disk. Effects are programs, connections and writes that got past the guard, "
         "noted behind it. Those chosen last are the first twenty of a list of well-known "
         "repositories of as many fields, which was written down before any was opened; one that "
-        "was too large to be brought gave way to the next."
+        "was too large to be brought gave way to the next. Where the class alone fails, a wrapper "
+        "as `nar wrap` prints it was filled in by hand, in so many lines."
     )
     for purpose in _TITLES:
         answers: Sequence[Answer] = getattr(measured, purpose)
@@ -198,7 +199,7 @@ def _of_repositories(measured: Measured) -> Iterator[str]:
         yield _summary(known, answers)
         header = ("subject", "repository", "class", "captured", "the same", "nearest, or why not")
         yield markdown_table(
-            (*header, "others captured"),
+            (*header, "others captured", "with a wrapper"),
             [_repository(each, answers) for each in known.values()],
         )
 
@@ -257,6 +258,7 @@ def _repository(repository: Repository, answers: Sequence[Answer]) -> list[str]:
         same if main.parameters else "",
         main.nearest or _short(why),
         captured,
+        "" if main.parameters else repository.wrapper,
     ]
 
 

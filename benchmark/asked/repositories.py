@@ -36,6 +36,8 @@ class Repository:
         main: ``path/to/file.py:Class``, its main class.
         parameters: Learned scalars of that class as its own scripts build it -> which script does.
         cannot: Why its code cannot run here; empty where it can.
+        wrapper: What became of it with a wrapper as `nar wrap` prints it, filled in by hand: how
+            many lines it has, the parameters and the nearest; empty where the class alone does.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Repository:
     main: str
     parameters: Mapping[int, str] = field(default_factory=dict)
     cannot: str = ""
+    wrapper: str = ""
 
     @property
     def folder(self) -> str:
