@@ -225,8 +225,9 @@ def _summary(known: Mapping[str, Repository], answers: Sequence[Answer]) -> str:
     )  # fmt: skip
     effects = sum(len(each.effects) for each in answers)
     others_captured = sum(bool(each.parameters) for each in others)
+    ended = f"The run ended after {len(main)} of {len(known)}. " if len(main) < len(known) else ""
     return (
-        f"Of {len(main)} main classes {captured} are captured ({captured / len(main):.2f}), "
+        f"{ended}Of {len(main)} main classes {captured} are captured ({captured / len(main):.2f}), "
         f"{same} with the parameters of their own scripts ({same / len(main):.2f}); {assumed} of "
         f"the other {captured - same} say which values they assumed. Of {len(others)} others "
         f"{others_captured} are captured ({others_captured / max(1, len(others)):.2f}). Effects: "
@@ -245,7 +246,7 @@ def _repository(repository: Repository, answers: Sequence[Answer]) -> list[str]:
     main = next((each for each in own if each.is_main), None)
     captured = f"{sum(bool(each.parameters) for each in others)} of {len(others)}"
     if main is None:
-        return [repository.subject, repository.name, f"`{repository.main}`"]
+        return [repository.subject, repository.name, f"`{repository.main}`", "not asked"]
     same = "yes" if is_same(repository, main) else "no"
     if not repository.parameters:
         same = "depends on data"
