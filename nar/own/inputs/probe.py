@@ -154,6 +154,10 @@ class Prober:
                 is_packed = any(isinstance(each, nn.utils.rnn.PackedSequence) for each in args)
                 if is_strict and not is_packed and len(shapes[0]) != _AXES_OF_SEQUENCES:
                     raise RefusedError("wanted 3 axes with the batch")
+            # A cell that is opaque does not look at the width of its input.
+            is_cell = isinstance(layer, nn.RNNCellBase) and bool(shapes) and bool(shapes[0])
+            if is_cell and shapes[0][-1] != layer.input_size:
+                raise RefusedError(f"wanted a width of {layer.input_size}")
 
         def leave(_layer: nn.Module, _args: object, _result: object) -> None:
             if record.layers:

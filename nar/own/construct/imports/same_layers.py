@@ -264,7 +264,7 @@ class _Spectrogram(nn.Module):
         x = x[:, None]
         if self.padding:
             x = F.pad(x, (self.padding, self.padding), mode=self.pad_mode)
-        magnitude = self.conv_real(x) ** 2 + self.conv_imag(x) ** 2
+        magnitude: torch.Tensor = self.conv_real(x) ** 2 + self.conv_imag(x) ** 2
         magnitude = magnitude if self.power == 2 else magnitude ** (self.power / 2)
         return magnitude[:, None].transpose(2, 3)
 
@@ -293,7 +293,7 @@ class _MelFilters(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """(..., frequencies) to (..., filters)."""
-        mel = torch.matmul(x, self.melW)
+        mel: torch.Tensor = torch.matmul(x, self.melW)
         return 10 * torch.log10(mel.clamp(min=self.amin)) - self.offset if self.is_log else mel
 
 
