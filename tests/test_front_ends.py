@@ -153,7 +153,7 @@ def test_what_was_not_asked_is_not_the_same_as_none():
     assert decode_answer(encode_answer(told)) == told
 
 
-@pytest.mark.parametrize("front_end", FRONT_ENDS.keys() - {"client"})
+@pytest.mark.parametrize("front_end", sorted(FRONT_ENDS.keys() - {"client"}))
 @pytest.mark.parametrize(
     ("word", "said"),
     [
@@ -168,7 +168,7 @@ def test_every_front_end_says_a_family_in_the_same_three_strengths(front_end, wo
     assert said in " ".join(FRONT_ENDS[front_end](answer).split())
 
 
-@pytest.mark.parametrize("front_end", FRONT_ENDS.keys() - {"client"})
+@pytest.mark.parametrize("front_end", sorted(FRONT_ENDS.keys() - {"client"}))
 def test_what_was_taken_off_is_said(front_end):
     said = "This is lib:behind, with low-rank adapters of rank 8 on 24 layers."
     assert said in FRONT_ENDS[front_end](WRAPPED).replace("\n", " ")
