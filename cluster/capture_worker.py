@@ -174,7 +174,11 @@ def _source(path: str) -> str:
 @lru_cache(maxsize=65_536)  # Chosen: the modules of a process with all libraries loaded, tenfold.
 def _is_users(path: str) -> bool:
     """Whether a path is of the user's: of no installation, of no system, and not of this job."""
-    if INSTALLED.intersection(Path(path).parts) or any(map(path.startswith, _not_own())):
+    parts = Path(path).parts
+    if INSTALLED.intersection(parts) or any(map(path.startswith, _not_own())):
+        return False
+    # An editable installation describes itself in the folder of its source.
+    if any(part.endswith((".egg-info", ".dist-info")) for part in parts):
         return False
     return path.startswith(f"{Path.cwd()}/") or not path.startswith(_SYSTEM)
 

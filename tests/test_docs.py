@@ -23,6 +23,7 @@ from test_layering import FLOORS
 from typer.testing import CliRunner
 
 import nar
+from nar.base.own_zoo import ZooFile
 from nar.base.workspace import version
 from nar.cli.app import app
 from nar.config import NarConfig
@@ -153,7 +154,8 @@ def run_block(block: Block, address: str) -> None:
         for words in block.commands():
             run_command(words, address, {})
     elif block.language == "yaml":
-        NarConfig.model_validate(yaml.safe_load(block.text))
+        stated = yaml.safe_load(block.text)
+        (ZooFile if "models" in stated else NarConfig).model_validate(stated)
     else:
         exec(
             compile(block.text.replace(ADDRESS, address), str(block), "exec"), {"__name__": "block"}

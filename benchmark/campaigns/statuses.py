@@ -27,6 +27,7 @@ from benchmark.campaigns.messages import SERVICE, UNARY
 from benchmark.campaigns.stage import UNKNOWN, VALID, Reached, Stage, asked, connected, reached
 from nar.base.errors import (
     FilesAloneError,
+    IndexFullError,
     IndexMismatchError,
     IndexUnavailableError,
     InvalidInputError,
@@ -207,6 +208,22 @@ def no_index(stage: Stage, method: str) -> Reached:
         return asked(channel, method, VALID[method])
 
 
+def full_disk(stage: Stage, method: str) -> Reached:
+    """The disk below the index has no room."""
+
+    def refuse(*_: object) -> NoReturn:
+        raise IndexFullError("no space left on device")
+
+    with (
+        own_index(stage) as own,
+        own.server() as server,
+        connected(server) as channel,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(own.index, method.lower(), refuse)
+        return asked(channel, method, VALID[method])
+
+
 def files_alone(stage: Stage, method: str) -> Reached:
     """Rows of files answer, and the index behind them cannot be opened."""
 
@@ -265,6 +282,7 @@ CAUSES: Final[Mapping[type[Exception], Cause]] = {
     GivenUpError: Cause(scenes.given_up, "was over before", EVERY),
     IndexMismatchError: Cause(scenes.other_encoder, "make one anew", OF_INDEX),
     IndexUnavailableError: Cause(scenes.no_index, "cannot be reached", OF_INDEX),
+    IndexFullError: Cause(scenes.full_disk, "is full", ("Upsert", "Delete")),
     FilesAloneError: Cause(scenes.files_alone, "files", ("Upsert", "Delete")),
     Exception: Cause(scenes.fault, "internal error", EVERY),
 }

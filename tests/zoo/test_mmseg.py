@@ -7,12 +7,13 @@ from nar.own import capture_architecture, resolve
 from nar.zoo import list_specs
 
 
-def test_data_sets_that_only_change_the_classes_are_left_out():
+def test_data_sets_with_other_classes_stand_apart_and_schedules_do_not():
     names = list_specs("mmseg")
     assert len(names) == len(set(names)) > 150
     assert "mmseg:segformer/segformer_mit-b0_8xb2-160k_ade20k-512x512" in names
+    assert "mmseg:segformer/segformer_mit-b0_8xb1-160k_cityscapes-1024x1024" in names
     with pytest.raises(UnknownArchitectureError):
-        resolve("mmseg:segformer/segformer_mit-b0_8xb1-160k_cityscapes-1024x1024")
+        resolve("mmseg:fcn/fcn_r50-d8_4xb4-160k_ade20k-512x512")
 
 
 @pytest.mark.slow

@@ -255,7 +255,8 @@ def _said(module: nn.Module, parameter: Parameter) -> Slot | None:
 def _parts(module: nn.Module, parameter: Parameter, before: State) -> State:
     """A list of what a forward takes a parameter apart into; nothing, where it does not."""
     names = parts_of(module, parameter.name)
-    if len(names) < _FEWEST_PARTS:
+    # Edges are one tensor of two rows, which a forward takes apart just so.
+    if len(names) < _FEWEST_PARTS or kind_by_name(parameter.name) is Kind.EDGES:
         return ()
     by_name = parameter.kind is Parameter.KEYWORD_ONLY
     is_graph = any(map(says_graph, names))

@@ -185,13 +185,13 @@ MMPRETRAIN = _source(_MMPRETRAIN, example="resnet/resnet50_8xb32_in1k", parts=("
 _PARTS = ("mmcv", "mmengine", "mmdet", "mmpretrain")
 MMPOSE = _source(
     _MMPOSE,
-    example="body_2d_keypoint/topdown_heatmap/coco/td-hm_hrnet-w32_8xb64-210e_coco-256x192",
+    example="body_2d_keypoint/topdown_heatmap/coco/td-hm_hrnet-w32_8xb64-210e_coco-aic-256x192-combine",
     parts=_PARTS,
 )
 MMOCR = _source(_MMOCR, example="textrecog/crnn/crnn_mini-vgg_5e_mj", parts=_PARTS)
 MMACTION = _source(
     _MMACTION,
-    example="recognition/tsn/tsn_imagenet-pretrained-r50_8xb32-1x1x3-100e_kinetics400-rgb",
+    example="recognition/c2d/c2d_r50-in1k-pre_8xb32-8x8x1-100e_kinetics400-rgb",
     distribution="mmaction2",
     parts=_PARTS,
 )
