@@ -8,7 +8,7 @@ a request is too large, grpc itself ends its call or its stream, and tells the c
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Final
@@ -23,6 +23,14 @@ from nar.serve.status import DrainingError, OverloadedError, OversizedError, Slo
 # How long after the end of a stream the news of its cancellation may come (chosen: the event loop
 # gets it in the same moment, unless it is busy).
 CANCELLATION_S: Final = 0.1
+# How long a request may take before it counts as slow. A request that fits the window of grpc (64
+# kB) has come whole before it is asked for; chosen: a few times what a busy event loop takes to see
+# it.
+LOOK_S: Final = 0.05
+# Requests that are looked for at a time. Together with the slow ones they bound the memory of
+# requests that have not come whole; chosen: with 16 a hundred silent calls pass in a third of a
+# second.
+LOOKS: Final = 16
 # Share of the bytes that requests may hold which large requests leave to small ones (chosen).
 SMALL_SHARE: Final = 0.25
 
@@ -30,35 +38,94 @@ SMALL_SHARE: Final = 0.25
 class Uploads:
     """A layer that reads the one message of a call.
 
+    A request that comes at once needs no turn, however many others are awaited: each call is looked
+    at for a moment, and takes one of few turns only if its request has not come by then. So calls
+    that never send a message hold nobody up.
+
     Args:
-        at_a_time: Messages that are read at a time; further ones wait with their senders.
+        at_a_time: Slow requests that are awaited at a time; further ones are refused.
         max_held_bytes: While the requests under way have more bytes in all, others are shed.
         large_bytes: Requests of more bytes are shed earlier, so that small requests find room.
         limit_s: A message that takes longer is refused.
+        max_wait_s: A call that is not looked at for so long is refused.
     """
 
     def __init__(
-        self, at_a_time: int, max_held_bytes: int, large_bytes: int, limit_s: float
+        self,
+        at_a_time: int,
+        max_held_bytes: int,
+        large_bytes: int,
+        limit_s: float,
+        max_wait_s: float,
     ) -> None:
-        self._turns = asyncio.Semaphore(at_a_time)
+        self._looks = asyncio.Semaphore(LOOKS)
+        self._at_a_time = at_a_time
+        self._slow = 0
         self._max_held_bytes = max_held_bytes
         self._large_bytes = large_bytes
         self._held_bytes = 0
         self._limit_s = limit_s
+        self._max_wait_s = max_wait_s
 
     async def __call__(self, call: Call, proceed: Proceed) -> Message | None:
         """Read the one request of a call, and proceed.
 
         Raises:
-            OverloadedError: Too many bytes wait already.
+            OverloadedError: Too many bytes or too many slow requests wait already.
             SlowUploadError: The message did not come in time.
             DecodeError: No message came.
             OversizedError: The message is too large.
         """
-        async with self._turns:
-            self.check_room()
-            request = await self._read(call)
+        request = await self.read(call.context.read)
+        if request is grpc.aio.EOF:  # type: ignore[attr-defined]
+            raise await _nothing_came()
         return await self.counted(call, request, proceed)
+
+    async def read(self, read: Callable[[], Awaitable[bytes]]) -> bytes:
+        """Read a request; the reading ends where the request is refused.
+
+        Args:
+            read: Reads it whole.
+
+        Raises:
+            OverloadedError: Too many bytes or too many slow requests wait already.
+            SlowUploadError: The request did not come in time.
+        """
+        await self._begin_look()
+        reading: asyncio.Future[bytes] | None = None
+        try:
+            try:
+                self.check_room()
+                reading = asyncio.ensure_future(read())
+                await asyncio.wait({reading}, timeout=min(LOOK_S, self._limit_s))
+            finally:
+                self._looks.release()
+            if not reading.done():
+                await self._await_slow(reading)
+            return reading.result()
+        finally:
+            if reading is not None:
+                reading.cancel()
+
+    async def _begin_look(self) -> None:
+        try:
+            async with asyncio.timeout(self._max_wait_s):
+                await self._looks.acquire()
+        except TimeoutError:
+            reason = f"{LOOKS} requests are awaited, and more calls wait for that; try again"
+            raise OverloadedError(reason) from None
+
+    async def _await_slow(self, reading: "asyncio.Future[bytes]") -> None:
+        if self._slow >= self._at_a_time:
+            reason = f"{self._slow} slow requests are awaited, and this one is slow; try again"
+            raise OverloadedError(reason)
+        self._slow += 1
+        try:
+            await asyncio.wait({reading}, timeout=max(self._limit_s - LOOK_S, 0))
+        finally:
+            self._slow -= 1
+        if not reading.done():
+            raise SlowUploadError(f"the request did not come within {self._limit_s:g} s")
 
     def check_room(self) -> None:
         """See that there is room for a further request.
@@ -92,18 +159,6 @@ class Uploads:
         if is_large and self._held_bytes and self._held_bytes + size_bytes > most:
             reason = f"{self._held_bytes} bytes wait, and this call has {size_bytes}; try again"
             raise OverloadedError(reason)
-
-    async def _read(self, call: Call) -> bytes:
-        try:
-            async with asyncio.timeout(self._limit_s):
-                message = await call.context.read()
-        except TimeoutError:
-            reason = f"the request did not come within {self._limit_s:g} s"
-            raise SlowUploadError(reason) from None
-        if message is grpc.aio.EOF:  # type: ignore[attr-defined]
-            raise await _nothing_came()
-        assert isinstance(message, bytes)
-        return message
 
     def _let_go(self, size_bytes: int) -> None:
         self._held_bytes -= size_bytes

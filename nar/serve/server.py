@@ -72,7 +72,7 @@ class QueryServer:
         self._health = Health((SERVICE,), retrieval.count_rows, self._stuck, telemetry)
         self._admission = Admission(config.max_in_flight, telemetry.in_flight)
         self._streams = Streams(
-            Uploads(config.uploads, config.max_held_bytes, config.heavy_bytes, config.max_upload_s),
+            _uploads(config),
             at_a_time=config.max_search_streams,
             idle_s=config.max_idle_s,
             max_call_s=config.max_call_s,
@@ -212,6 +212,17 @@ class QueryServer:
         self._workers.shutdown()
         if self._metrics:
             await asyncio.to_thread(self._metrics.stop)
+
+
+def _uploads(config: ServerConfig) -> Uploads:
+    """What reads requests, within the bounds of a server."""
+    return Uploads(
+        config.uploads,
+        config.max_held_bytes,
+        config.heavy_bytes,
+        config.max_upload_s,
+        config.max_wait_s,
+    )
 
 
 def _bounds(config: ServerConfig) -> list[tuple[str, int]]:

@@ -162,7 +162,9 @@ class ServerConfig(Settings):
     max_idle_s: float = Field(
         60.0, gt=0, description="a stream ends that brings no request for so long"
     )
-    uploads: int = Field(4, ge=1, description="requests read at a time; others wait")
+    uploads: int = Field(
+        4, ge=1, description="requests awaited at a time that do not come at once; more are shed"
+    )
     max_upload_s: float = Field(10.0, gt=0, description="how long a request may take to arrive")
     max_held_bytes: int = Field(
         64 * 1024 * 1024,

@@ -122,6 +122,52 @@ def test_a_request_that_does_not_come_is_not_waited_for(embedder, index):
         assert ArchitectureRetrievalServiceStub(channel).Search(one_query()).results
 
 
+@pytest.mark.parametrize("silent", [8, 24])
+def test_calls_that_send_no_request_hold_nobody_up(embedder, index, silent):
+    gate = Gate()
+
+    def never():
+        gate()
+        yield b""
+
+    with (
+        live_server(embedder, index, max_upload_s=120, uploads=4) as server,
+        grpc.insecure_channel(server.target, options=OPTIONS) as channel,
+    ):
+        search = channel.stream_unary(f"/{SERVICE}/Search")
+        calls = [search.future(never()) for _ in range(silent)]
+        try:
+            stub = ArchitectureRetrievalServiceStub(channel)
+            # Far less than a request may take to arrive, and far more than a search takes.
+            assert all(stub.Search(one_query(), timeout=60).results for _ in range(5))
+            wait_for(lambda: sum(call.done() for call in calls) == silent - 4)
+            refused = [call.exception() for call in calls if call.done()]
+        finally:
+            gate.open()
+    assert {each.code() for each in refused} == {grpc.StatusCode.RESOURCE_EXHAUSTED}
+    assert all(detail(each, RetryInfo).retry_delay.seconds for each in refused)
+
+
+def test_slow_requests_that_find_a_turn_are_waited_for(embedder, index):
+    gate = Gate()
+
+    def late():
+        gate()
+        yield one_query().SerializeToString()
+
+    with (
+        live_server(embedder, index, uploads=1, max_upload_s=120) as server,
+        grpc.insecure_channel(server.target) as channel,
+    ):
+        search = channel.stream_unary(f"/{SERVICE}/Search")
+        first = search.future(late())
+        wait_for(lambda: sample(server, "nar_rpc_in_flight") == 1)
+        second = search.future(iter([one_query().SerializeToString()]))
+        assert wire.SearchResponse.FromString(second.result()).results
+        gate.open()
+        assert wire.SearchResponse.FromString(first.result()).results
+
+
 def test_a_call_without_a_request_is_refused(server):
     with grpc.insecure_channel(server.target) as channel:
         empty = channel.stream_unary(f"/{SERVICE}/Search").future(iter(()))
