@@ -1,6 +1,7 @@
 """One call under way: its id, how long its caller waits, and where its time goes."""
 
 import asyncio
+import ipaddress
 import math
 import re
 import threading
@@ -12,6 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, NamedTuple, Protocol, Self, TypeAlias
+from urllib.parse import unquote
 
 import grpc
 import numpy as np
@@ -217,6 +219,7 @@ class Call:
         took_s: How long the thread worked on it, once the work has ended.
         began: When it came, by `time.perf_counter`; None while a stream waits for its next request.
         request: The bytes of its request, while they are worked on.
+        caller: Who calls: an address or a certificate, or the name of a token once it is known.
     """
 
     method: str
@@ -227,6 +230,7 @@ class Call:
     took_s: float | None = None
     began: float | None = field(default_factory=time.perf_counter)
     request: bytes = b""
+    caller: str = ""
 
     @property
     def age_s(self) -> float:
@@ -266,6 +270,20 @@ def request_id_of(context: Context) -> str:
     metadata = context.invocation_metadata() or ()
     given = next((value for key, value in metadata if key == REQUEST_ID), "")
     return str(given) if _FIT_ID.fullmatch(str(given)) else uuid.uuid4().hex
+
+
+def caller_of(context: Context) -> str:
+    """Who calls, as far as the connection says: a certificate, otherwise an address without a port.
+
+    A host of IPv6 has a whole network of 64 bits for itself, so that is one caller.
+    """
+    for identity in context.peer_identities() or ():
+        return f"certificate {identity.decode(errors='replace')}"
+    kind, _, place = unquote(context.peer()).partition(":")
+    host = place.rpartition(":")[0].strip("[]")
+    with suppress(ValueError):
+        return str(ipaddress.IPv6Network((host.partition("%")[0], 64), strict=False))
+    return host or kind
 
 
 def _on_loop(loop: asyncio.AbstractEventLoop, then: Callable[[], None]) -> None:

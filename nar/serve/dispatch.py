@@ -23,6 +23,7 @@ from nar.serve.calls import (
     Context,
     Layer,
     Proceed,
+    caller_of,
     clock_of,
     request_id_of,
     time_remaining_s,
@@ -121,20 +122,20 @@ class Dispatch:
             context: Gives the request, and is aborted with the status of a call that is refused.
         """
         clock = clock_of(context, self._streams.max_call_s)
-        call = Call(method.name, context, clock, _identified(context))
+        call = Call(method.name, context, clock, _identified(context), caller=caller_of(context))
         layers = (*self._doors, *self._gates, self._streams.uploads)
         answer = await self._through(layers, call, method, parse)
         assert answer is not None, "only a stream ends without an answer"
         return answer
 
     async def _stream(self, method: Method, _requests: object, context: Context) -> None:
-        request_id = _identified(context)
-        with self._streams.opened() as requests:
+        request_id, caller = _identified(context), caller_of(context)
+        with self._streams.opened(caller) as requests:
             layers = (*self._doors, requests, *self._gates)
             is_open = True
             while is_open:
                 clock = clock_of(context, self._streams.max_call_s)
-                call = Call(method.name, context, clock, request_id, began=None)
+                call = Call(method.name, context, clock, request_id, began=None, caller=caller)
                 parse = method.request.FromString
                 is_open = await self._through(layers, call, method, parse) is not None
 

@@ -154,6 +154,7 @@ class Authentication:
         role = self._tokens.role(given)
         if role is None:
             raise status.UnauthenticatedError("the token that came is not known here")
+        call.caller = f"{role} {token_name(token_in(given))}"
         if role == "reader" and call.method not in READING:
             raise status.ForbiddenError(
                 f"wanted the token of a writer for {call.method}, came a reader's"
@@ -171,45 +172,113 @@ async def only_reads(call: Call, proceed: Proceed) -> Message | None:
     return await proceed()
 
 
+class Shares:
+    """What callers hold of something that there is so much of: places or bytes.
+
+    One caller may hold a share of what the others have left. So a caller alone uses nearly all, and
+    still a second and a third find something free.
+
+    Args:
+        capacity: How much there is.
+        of_one: The share that one caller may hold; with 1 callers are not told apart.
+
+    Example:
+        >>> places = Shares(4, 0.75)
+        >>> places.add("eager", 3)
+        >>> places.is_spent("eager"), places.is_spent("other"), places.is_full
+        (True, False, False)
+    """
+
+    def __init__(self, capacity: int, of_one: float) -> None:
+        self.held = 0
+        self._capacity = capacity
+        self._of_one = of_one
+        self._by_caller: dict[str, int] = {}
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing is left."""
+        return self.held >= self._capacity
+
+    @property
+    def most(self) -> int:
+        """What the caller holds who holds most."""
+        return max(self._by_caller.values(), default=0)
+
+    def of(self, caller: str) -> int:
+        """What a caller holds."""
+        return self._by_caller.get(caller, 0)
+
+    def is_spent(self, caller: str) -> bool:
+        """Whether a caller holds as much as one caller may."""
+        own = self.of(caller)
+        return own > 0 and own >= self._of_one * (own + self._capacity - self.held)
+
+    def add(self, caller: str, change: int) -> None:
+        """Note that a caller holds more, or less."""
+        self.held += change
+        own = self.of(caller) + change
+        if own:
+            self._by_caller[caller] = own
+        else:
+            self._by_caller.pop(caller, None)
+
+
 class Admission:
     """Sheds calls beyond a bound at once, rather than let every call wait.
 
     A call counts for as long as a thread works on it, whether its caller is there or not.
 
+    Args:
+        max_in_flight: Calls at a time.
+        of_one: The share of them that one caller may have.
+        gauge: Shows how many are in flight.
+        most: Shows how many of them are of one caller.
+
     Attributes:
         is_closed: Whether every further call is turned away.
     """
 
-    def __init__(self, max_in_flight: int, gauge: Gauge) -> None:
-        self._max_in_flight = max_in_flight
-        self._in_flight = 0
+    def __init__(
+        self, max_in_flight: int, of_one: float, gauge: Gauge, most: Gauge | None = None
+    ) -> None:
+        self._places = Shares(max_in_flight, of_one)
         self._gauge = gauge
+        self._most = most
         self.is_closed = False
 
     @property
     def is_full(self) -> bool:
         """Whether a further call is shed."""
-        return self._in_flight >= self._max_in_flight and not self.is_closed
+        return self._places.is_full and not self.is_closed
 
     def close(self) -> None:
         """Turn every further call away: the server ends."""
         self.is_closed = True
 
     async def __call__(self, call: Call, proceed: Proceed) -> Message | None:
-        """Proceed, or raise OverloadedError or DrainingError."""
+        """Proceed, or raise OverloadedError, ShareError or DrainingError."""
         if self.is_closed:
             raise status.DrainingError("this server stops; ask another, or try again")
         if self.is_full:
-            raise status.OverloadedError(f"{self._in_flight} calls are in flight; try again")
-        self._count(1)
+            raise status.OverloadedError(f"{self._places.held} calls are in flight; try again")
+        if self._places.is_spent(call.caller):
+            raise status.ShareError(
+                f"{self._places.of(call.caller)} calls of this caller are in flight, which is its "
+                "share (server.caller_share); try again"
+            )
+        caller = call.caller
+        self._count(caller, 1)
         try:
             return await proceed()
         finally:
-            call.when_work_ends(partial(self._count, -1))
+            call.when_work_ends(partial(self._count, caller, -1))
 
-    def _count(self, change: int) -> None:
-        self._in_flight += change
-        self._gauge.set(self._in_flight)
+    def _count(self, caller: str, change: int) -> None:
+        self._places.add(caller, change)
+        self._gauge.set(self._places.held)
+        if self._most is not None:
+            self._most.set(self._places.most)
 
 
 async def deadline(call: Call, proceed: Proceed) -> Message | None:
@@ -229,6 +298,14 @@ def token_in(authorization: str) -> str:
     """
     is_bearer = authorization[: len(SCHEME)].lower() == SCHEME
     return authorization[len(SCHEME) :] if is_bearer else ""
+
+
+def token_name(token: str) -> str:
+    """What a token is called in the log and among callers: the first digits of its digest.
+
+    `printf %s TOKEN | sha256sum` begins with it.
+    """
+    return hashlib.sha256(token.encode()).hexdigest()[:8]
 
 
 def read_tokens(path: Path) -> Digests:

@@ -44,6 +44,7 @@ _REASONS: Final[dict[type[Exception], str]] = {
     status.UnauthenticatedError: "unauthenticated",
     status.DrainingError: "draining",
     status.OverloadedError: "overloaded",
+    status.ShareError: "share",
     status.OversizedError: "oversized",
     status.ExpiredError: "expired",
     status.SlowUploadError: "slow",
@@ -165,6 +166,8 @@ def _write(call: Call, code: str) -> None:
         "code": code,
         "peer": unquote(call.context.peer()),
     }
+    if call.caller:
+        fields["caller"] = call.caller
     if trace_id := traced(call, code):
         fields["trace_id"] = trace_id
     log.info("call", extra=fields | {"seconds": round(call.age_s, 6), "stages": stages})

@@ -18,7 +18,14 @@ from google.protobuf.message import DecodeError, Message
 
 from nar.base.errors import NarError
 from nar.serve.calls import Call, Proceed, clock_of
-from nar.serve.status import DrainingError, OverloadedError, OversizedError, SlowUploadError
+from nar.serve.doors import Shares
+from nar.serve.status import (
+    DrainingError,
+    OverloadedError,
+    OversizedError,
+    ShareError,
+    SlowUploadError,
+)
 
 # How long after the end of a stream the news of its cancellation may come (chosen: the event loop
 # gets it in the same moment, unless it is busy).
@@ -48,6 +55,7 @@ class Uploads:
         large_bytes: Requests of more bytes are shed earlier, so that small requests find room.
         limit_s: A message that takes longer is refused.
         max_wait_s: A call that is not looked at for so long is refused.
+        of_one: The share of the bytes that one caller may hold.
     """
 
     def __init__(
@@ -57,13 +65,14 @@ class Uploads:
         large_bytes: int,
         limit_s: float,
         max_wait_s: float,
+        of_one: float,
     ) -> None:
         self._looks = asyncio.Semaphore(LOOKS)
         self._at_a_time = at_a_time
         self._slow = 0
         self._max_held_bytes = max_held_bytes
         self._large_bytes = large_bytes
-        self._held_bytes = 0
+        self._bytes = Shares(max_held_bytes, of_one)
         self._limit_s = limit_s
         self._max_wait_s = max_wait_s
 
@@ -133,8 +142,8 @@ class Uploads:
         Raises:
             OverloadedError: Too many bytes wait already.
         """
-        if self._held_bytes >= self._max_held_bytes:
-            reason = f"{self._held_bytes} bytes of requests are waiting; try again"
+        if self._bytes.is_full:
+            reason = f"{self._bytes.held} bytes of requests are waiting; try again"
             raise OverloadedError(reason)
 
     async def counted(self, call: Call, request: bytes, proceed: Proceed) -> Message | None:
@@ -142,26 +151,31 @@ class Uploads:
 
         Raises:
             OverloadedError: The request is large, and others hold as much as large requests may.
+            ShareError: Requests of this caller hold as much as those of one caller may.
         """
         self._check_share(len(request))
-        self._held_bytes += len(request)
+        if self._bytes.is_spent(call.caller):
+            reason = (
+                f"{self._bytes.of(call.caller)} bytes of this caller wait, which is its share "
+                "(server.caller_share); try again"
+            )
+            raise ShareError(reason)
+        let_go = partial(self._bytes.add, call.caller, -len(request))
+        self._bytes.add(call.caller, len(request))
         call.request = request
         try:
             return await proceed()
         finally:
             call.request = b""
-            call.when_work_ends(partial(self._let_go, len(request)))
+            call.when_work_ends(let_go)
 
     def _check_share(self, size_bytes: int) -> None:
         most = (1 - SMALL_SHARE) * self._max_held_bytes
         is_large = size_bytes > self._large_bytes
         # Where no other request is held, any request is taken, however little room there is.
-        if is_large and self._held_bytes and self._held_bytes + size_bytes > most:
-            reason = f"{self._held_bytes} bytes wait, and this call has {size_bytes}; try again"
+        if is_large and self._bytes.held and self._bytes.held + size_bytes > most:
+            reason = f"{self._bytes.held} bytes wait, and this call has {size_bytes}; try again"
             raise OverloadedError(reason)
-
-    def _let_go(self, size_bytes: int) -> None:
-        self._held_bytes -= size_bytes
 
 
 async def _nothing_came() -> NarError | DecodeError:
@@ -184,30 +198,31 @@ class Streams:
         at_a_time: Streams that may be open; more are refused.
         idle_s: A stream ends that brings no request, or takes no answer, for so long.
         max_call_s: No request is worked on for longer.
+        of_one: The share of the streams that one caller may have.
     """
 
     def __init__(
-        self, uploads: Uploads, *, at_a_time: int, idle_s: float, max_call_s: float
+        self, uploads: Uploads, *, at_a_time: int, idle_s: float, max_call_s: float, of_one: float
     ) -> None:
         self.uploads = uploads
         self.idle_s = idle_s
         self.max_call_s = max_call_s
         self.draining = asyncio.Event()
-        self._at_a_time = at_a_time
-        self._open = 0
+        self._open = Shares(at_a_time, of_one)
 
     def close(self) -> None:
         """End every stream as soon as what it works on is answered."""
         self.draining.set()
 
     @contextmanager
-    def opened(self) -> Iterator["Requests"]:
+    def opened(self, caller: str) -> Iterator["Requests"]:
         """Open a stream; where there is no room for it, its first request is refused."""
-        self._open += 1
+        has_room = not (self._open.is_full or self._open.is_spent(caller))
+        self._open.add(caller, 1)
         try:
-            yield Requests(self, has_room=self._open <= self._at_a_time)
+            yield Requests(self, has_room=has_room)
         finally:
-            self._open -= 1
+            self._open.add(caller, -1)
 
 
 class Requests:

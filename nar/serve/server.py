@@ -70,12 +70,18 @@ class QueryServer:
         self._telemetry = telemetry
         self._workers = Workers(config)
         self._health = Health((SERVICE,), retrieval.count_rows, self._stuck, telemetry)
-        self._admission = Admission(config.max_in_flight, telemetry.in_flight)
+        self._admission = Admission(
+            config.max_in_flight,
+            config.caller_share,
+            telemetry.in_flight,
+            telemetry.most_of_a_caller,
+        )
         self._streams = Streams(
             _uploads(config),
             at_a_time=config.max_search_streams,
             idle_s=config.max_idle_s,
             max_call_s=config.max_call_s,
+            of_one=config.caller_share,
         )
         dispatch = Dispatch(
             methods_of(retrieval),
@@ -222,6 +228,7 @@ def _uploads(config: ServerConfig) -> Uploads:
         config.heavy_bytes,
         config.max_upload_s,
         config.max_wait_s,
+        config.caller_share,
     )
 
 

@@ -47,6 +47,10 @@ class OverloadedError(errors.NarError):
         self.retry_after_s = max(retry_after_s, RETRY_AFTER_S)
 
 
+class ShareError(OverloadedError):
+    """A call of a caller who holds as much already as one caller may; others are answered."""
+
+
 class OversizedError(errors.NarError):
     """A call whose request is larger than a message may be; grpc itself tells the caller."""
 

@@ -37,6 +37,7 @@ REJECTIONS: Final = (
     "unauthenticated",
     "forbidden",
     "overloaded",
+    "share",
     "draining",
     "expired",
     "slow",
@@ -101,6 +102,11 @@ class Telemetry:
         )
         self.in_flight = prometheus.Gauge(
             "nar_rpc_in_flight", "Calls begun.", registry=self.registry
+        )
+        self.most_of_a_caller = prometheus.Gauge(
+            "nar_caller_in_flight_most",
+            "Calls begun of the caller who has begun most.",
+            registry=self.registry,
         )
         self._rejected = prometheus.Counter(
             "nar_rpc_rejected_total",

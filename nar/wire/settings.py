@@ -143,6 +143,14 @@ class ServerConfig(Settings):
     )
     max_message_bytes: int = Field(16 * 1024 * 1024, ge=1_024)
     max_in_flight: int = Field(96, ge=1, description="calls at a time; more are shed")
+    caller_share: float = Field(
+        0.75,
+        gt=0,
+        le=1,
+        description="of the places, bytes and streams that others have left, what one caller may "
+        "hold: a token, a certificate or an address. 1 does not tell callers apart, as behind a "
+        "proxy that hides their addresses",
+    )
     unseen_calls: int = Field(
         48,
         ge=1,

@@ -1,15 +1,26 @@
 import asyncio
+from contextlib import suppress
 
 import pytest
 from google.protobuf.descriptor_pb2 import MethodOptions
 
-from nar.serve.calls import Call, Patience, StageClock
-from nar.serve.doors import READING, Admission, Authentication, Tokens, deadline, doors, only_reads
+from nar.serve.calls import Call, Patience, StageClock, caller_of
+from nar.serve.doors import (
+    READING,
+    Admission,
+    Authentication,
+    Shares,
+    Tokens,
+    deadline,
+    doors,
+    only_reads,
+)
 from nar.serve.outcome import Outcome
 from nar.serve.status import (
     ExpiredError,
     ForbiddenError,
     OverloadedError,
+    ShareError,
     UnauthenticatedError,
 )
 from nar.serve.telemetry import Telemetry
@@ -71,6 +82,13 @@ def test_token(method, value, refusal, tmp_path):
     call.method = method
     if refusal is None:
         assert asyncio.run(layer(call, answer)) == "answer"
+        # The first digits of `printf %s reader | sha256sum`, and of the writer's.
+        assert (
+            call.caller
+            == {"reader": "reader 3d094196", "writer": "writer b9300677"}[
+                value.removeprefix("Bearer ")
+            ]
+        )
     else:
         with pytest.raises(refusal):
             asyncio.run(layer(call, answer))
@@ -78,7 +96,7 @@ def test_token(method, value, refusal, tmp_path):
 
 def test_admission_frees_the_place_of_a_call_that_fails():
     gauge = Telemetry().in_flight
-    layer = Admission(1, gauge)
+    layer = Admission(1, 0.75, gauge)
 
     async def fail():
         with pytest.raises(OverloadedError):
@@ -89,6 +107,70 @@ def test_admission_frees_the_place_of_a_call_that_fails():
         asyncio.run(layer(call_of(), fail))
     assert through(layer) == "answer"
     assert gauge._value.get() == 0
+
+
+def test_a_caller_leaves_places_to_others_and_is_told_its_share():
+    layer = Admission(8, 0.75, Telemetry().in_flight)
+    came = []
+
+    async def hold(caller, further):
+        """Begin calls one inside the other, until one is refused."""
+        call = call_of()
+        call.caller = caller
+
+        async def proceed():
+            came.append(caller)
+            return await further()
+
+        return await layer(call, proceed)
+
+    async def eager():
+        with suppress(ShareError):
+            await hold("eager", eager)
+        if "other" not in came:
+            await hold("other", answer)
+
+    asyncio.run(eager())
+    assert came == ["eager"] * 6 + ["other"]
+    assert through(layer) == "answer"
+
+
+@pytest.mark.parametrize(("callers", "places"), [(1, [72]), (2, [72, 18]), (4, [72, 18, 5, 1])])
+def test_further_callers_find_places(callers, places):
+    shares = Shares(96, 0.75)
+    for caller in map(str, range(callers)):
+        while not (shares.is_full or shares.is_spent(caller)):
+            shares.add(caller, 1)
+    assert [shares.of(str(caller)) for caller in range(callers)] == places
+
+
+def test_an_idle_server_is_used_by_one_caller_where_callers_are_not_told_apart():
+    shares = Shares(3, 1)
+    for _ in range(3):
+        assert not shares.is_spent("proxy")
+        shares.add("proxy", 1)
+    assert shares.is_full
+
+
+@pytest.mark.parametrize(
+    ("peer", "caller"),
+    [
+        ("ipv4:127.0.0.1:50000", "127.0.0.1"),
+        ("ipv6:%5B2001:db8::7%5D:50000", "2001:db8::/64"),
+        ("ipv6:[2001:db8::8]:1", "2001:db8::/64"),
+        ("http:127.0.0.1:80", "127.0.0.1"),
+        ("unix:", "unix"),
+    ],
+)
+def test_the_ports_of_an_address_are_one_caller(peer, caller):
+    class Peer:
+        def peer(self):
+            return peer
+
+        def peer_identities(self):
+            return None
+
+    assert caller_of(Peer()) == caller
 
 
 def test_a_token_is_asked_for_before_a_request_is_read():

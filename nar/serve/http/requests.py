@@ -112,6 +112,9 @@ class HttpContext:
         caller = self._request.client
         return f"http:{address(caller.host, caller.port)}" if caller else "http:unknown"
 
+    def peer_identities(self) -> None:
+        """No certificate: who calls is told by the address."""
+
     async def read(self) -> bytes:
         """Its body; an empty one is an empty message.
 

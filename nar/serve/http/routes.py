@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from nar.base.errors import InvalidQueryError
-from nar.serve.calls import Call, Context, Layer, clock_of, request_id_of
+from nar.serve.calls import Call, Context, Layer, caller_of, clock_of, request_id_of
 from nar.serve.doors import READING
 from nar.serve.http import Page
 from nar.serve.http.requests import (
@@ -88,7 +88,8 @@ async def guarded(
         request: The request.
     """
     context = HttpContext(request, 0).as_context()
-    call = Call(_METHOD, context, clock_of(context, max_call_s), request_id_of(context))
+    clock, request_id = clock_of(context, max_call_s), request_id_of(context)
+    call = Call(_METHOD, context, clock, request_id, caller=caller_of(context))
     replies: list[Response] = []
 
     async def answer() -> Message:
