@@ -76,6 +76,10 @@ class QueryServer:
             telemetry.in_flight,
             telemetry.most_of_a_caller,
         )
+        # Of its own: browsers, and what fills the page, take no place from calls of gRPC.
+        self._page_admission = Admission(
+            config.max_page_requests, config.caller_share, telemetry.page_in_flight
+        )
         self._streams = Streams(
             _uploads(config),
             at_a_time=config.max_search_streams,
@@ -117,7 +121,7 @@ class QueryServer:
         from nar.serve.http.server import WebServer
 
         methods = list(method_routes(dispatch, self._config.max_message_bytes))
-        layers = (*locks(self._config), self._admission)
+        layers = (*locks(self._config), self._page_admission)
         return WebServer(self._config, methods, page or Site(), layers)
 
     @property
@@ -206,6 +210,7 @@ class QueryServer:
         for watcher in self._watching:
             watcher.cancel()
         self._admission.close()
+        self._page_admission.close()
         self._streams.close()
         await self._health.drain()
         # A call that arrives while grpc closes the port ends as CANCELLED; until then this server

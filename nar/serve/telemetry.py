@@ -103,6 +103,9 @@ class Telemetry:
         self.in_flight = prometheus.Gauge(
             "nar_rpc_in_flight", "Calls begun.", registry=self.registry
         )
+        self.page_in_flight = prometheus.Gauge(
+            "nar_page_in_flight", "Requests of the page begun.", registry=self.registry
+        )
         self.most_of_a_caller = prometheus.Gauge(
             "nar_caller_in_flight_most",
             "Calls begun of the caller who has begun most.",

@@ -11,7 +11,7 @@ from typing import Final
 from nar.base.children import Child
 from nar.base.errors import InvalidQueryError
 from nar.base.model_files import READ, kind_of_file, told
-from nar.serve.status import SlowUploadError
+from nar.serve.status import OverloadedError, SlowUploadError
 from nar.v1.retrieval_pb2 import Graph
 
 # The module that reads. It is never imported here: a server need not load what captures models.
@@ -24,11 +24,13 @@ class Files:
     """Reads models from files that strangers may have made.
 
     Args:
-        at_a_time: Files read at a time; further ones wait.
+        at_a_time: Files read at a time; as many further ones wait, and more are refused.
     """
 
     def __init__(self, at_a_time: int) -> None:
         self._turns = asyncio.Semaphore(at_a_time)
+        # Whoever waits has a turn ahead that may take twice `_MAX_S`; nobody waits for two of them.
+        self._places = asyncio.Semaphore(2 * at_a_time)
 
     async def graph(self, name: str, parts: AsyncIterator[bytes]) -> Graph:
         """The graph of the model in a file.
@@ -40,11 +42,15 @@ class Files:
         Raises:
             InvalidQueryError: Files of that kind are not read, or no model could be read.
             OversizedError: The file is too large.
+            OverloadedError: One file is read and another waits.
         """
         suffix = Path(name).suffix.lower()
         if suffix not in READ:
             raise InvalidQueryError("name", _not_taken(Path(name)))
-        async with self._turns, aclosing(parts) as coming:  # type: ignore[type-var]
+        if self._places.locked():
+            reason = "other files are being read; try again in a minute"
+            raise OverloadedError(reason, _MAX_S)
+        async with self._places, self._turns, aclosing(parts) as coming:  # type: ignore[type-var]
             with TemporaryDirectory(prefix="nar-page-") as directory:
                 path = Path(directory) / f"model{suffix}"
                 await _write(path, coming)

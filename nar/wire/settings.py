@@ -113,6 +113,9 @@ class ServerConfig(Settings):
     max_file_bytes: int = Field(
         1024**3, ge=1, description="of a model's file that is dropped on the page"
     )
+    max_page_requests: int = Field(
+        32, ge=1, description="requests of the page at a time, apart from calls; more are shed"
+    )
     tls: TlsConfig | None = None
     clear_text: bool = Field(False, description="listen beyond loopback without TLS")
     token: SecretStr | None = Field(

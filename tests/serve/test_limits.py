@@ -21,6 +21,7 @@ NOT_TOLD = {
     "max_connections": "counts the connections of all clients",
     "max_held_bytes": "counts the bytes of all clients",
     "max_wait_s": "depends on how many others call",
+    "max_page_requests": "of the page, which takes no place of a call",
     "max_file_bytes": "of the page, which takes files that the wire does not",
 }
 

@@ -2,7 +2,10 @@
 
 import http.client
 import json
+import select
+import socket
 from base64 import b64decode
+from contextlib import ExitStack, contextmanager
 
 import numpy as np
 import pytest
@@ -10,10 +13,12 @@ import torch
 from google.protobuf.json_format import MessageToDict, ParseDict
 from graphs import resnet, swin
 from live_server import live_server
+from waiting import wait_for
 from web_asking import ask
 
 from nar.answers.words import sentences
 from nar.base.model_files import READ
+from nar.client.client import Client
 from nar.graphs.canonical import canonical
 from nar.index.filters import Filter, conditions_of
 from nar.motifs.partition import partition
@@ -174,6 +179,42 @@ def test_a_file_is_bounded_while_it_comes(server):
     answer = connection.getresponse()
     assert answer.status == 413
     connection.close()
+
+
+@contextmanager
+def half_sent(server, path, count, content_length):
+    """Connections whose bodies have begun and do not go on."""
+    host, _, port = server.web_target.rpartition(":")
+    head = f"POST {path} HTTP/1.1\r\nHost: {server.web_target}\r\n"
+    head += f"Content-Length: {content_length}\r\n\r\nx"
+    with ExitStack() as stack:
+        opened = []
+        for _ in range(count):
+            one = stack.enter_context(socket.create_connection((host, int(port))))
+            one.sendall(head.encode())
+            opened.append(one)
+        yield opened
+
+
+def refusals(connections):
+    """The statuses of those that were answered."""
+    answered, _, _ = select.select(connections, [], [], 0)
+    return [int(one.recv(4096, socket.MSG_PEEK).split()[1]) for one in answered]
+
+
+def test_slow_files_take_no_place_of_a_call_and_few_wait(indexed):
+    _, embedder, _, index = indexed
+    bounds = {"max_in_flight": 1, "web_port": 0}
+    page = page_of(ServerConfig(), None, AtlasExtras())
+    with (
+        live_server(embedder, index, page=page, **bounds) as server,
+        half_sent(server, "/page/file?name=a.onnx", 5, 1_000_000) as opened,
+        Client(server.target) as client,
+    ):
+        wait_for(lambda: len(refusals(opened)) == 3)
+        assert refusals(opened) == [429] * 3
+        assert [client.describe().index_rows for _ in range(3)] == [index.count()] * 3
+        assert ask(server, "/page/names?text=bert", method="GET")[0] == 200
 
 
 def test_what_can_be_asked_for_is_offered(server):
