@@ -26,6 +26,7 @@ from nar.serve.status import (
     ShareError,
     SlowUploadError,
 )
+from nar.wire.settings import ServerConfig
 
 # How long after the end of a stream the news of its cancellation may come (chosen: the event loop
 # gets it in the same moment, unless it is busy).
@@ -153,21 +154,30 @@ class Uploads:
             OverloadedError: The request is large, and others hold as much as large requests may.
             ShareError: Requests of this caller hold as much as those of one caller may.
         """
-        self._check_share(len(request))
-        if self._bytes.is_spent(call.caller):
-            reason = (
-                f"{self._bytes.of(call.caller)} bytes of this caller wait, which is its share "
-                "(server.caller_share); try again"
-            )
-            raise ShareError(reason)
-        let_go = partial(self._bytes.add, call.caller, -len(request))
-        self._bytes.add(call.caller, len(request))
+        let_go = self.hold(call.caller, len(request))
         call.request = request
         try:
             return await proceed()
         finally:
             call.request = b""
             call.when_work_ends(let_go)
+
+    def hold(self, caller: str, size_bytes: int) -> Callable[[], None]:
+        """Count the bytes of a request that has come, until the returned function is called.
+
+        Raises:
+            OverloadedError: The request is large, and others hold as much as large requests may.
+            ShareError: Requests of this caller hold as much as those of one caller may.
+        """
+        self._check_share(size_bytes)
+        if self._bytes.is_spent(caller):
+            reason = (
+                f"{self._bytes.of(caller)} bytes of this caller wait, which is its share "
+                "(server.caller_share); try again"
+            )
+            raise ShareError(reason)
+        self._bytes.add(caller, size_bytes)
+        return partial(self._bytes.add, caller, -size_bytes)
 
     def _check_share(self, size_bytes: int) -> None:
         most = (1 - SMALL_SHARE) * self._max_held_bytes
@@ -188,6 +198,18 @@ async def _nothing_came() -> NarError | DecodeError:
     except asyncio.CancelledError:
         return OversizedError("the request is larger than a message may be")
     return DecodeError("no message came")
+
+
+def uploads_of(config: ServerConfig) -> Uploads:
+    """What reads requests within the bounds of a server."""
+    return Uploads(
+        config.uploads,
+        config.max_held_bytes,
+        config.heavy_bytes,
+        config.max_upload_s,
+        config.max_wait_s,
+        config.caller_share,
+    )
 
 
 class Streams:

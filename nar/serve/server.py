@@ -14,7 +14,7 @@ from nar.serve.dispatch import Dispatch
 from nar.serve.doors import Admission, check_doors, deadline, doors, locks
 from nar.serve.health import Health
 from nar.serve.http import Site
-from nar.serve.requests import Streams, Uploads
+from nar.serve.requests import Streams, uploads_of
 from nar.serve.retrieval import Retrieval
 from nar.serve.service import methods_of
 from nar.serve.telemetry import Arrivals, MetricsServer, Telemetry, serve_metrics
@@ -81,7 +81,7 @@ class QueryServer:
             config.max_page_requests, config.caller_share, telemetry.page_in_flight
         )
         self._streams = Streams(
-            _uploads(config),
+            uploads_of(config),
             at_a_time=config.max_search_streams,
             idle_s=config.max_idle_s,
             max_call_s=config.max_call_s,
@@ -223,18 +223,6 @@ class QueryServer:
         self._workers.shutdown()
         if self._metrics:
             await asyncio.to_thread(self._metrics.stop)
-
-
-def _uploads(config: ServerConfig) -> Uploads:
-    """What reads requests, within the bounds of a server."""
-    return Uploads(
-        config.uploads,
-        config.max_held_bytes,
-        config.heavy_bytes,
-        config.max_upload_s,
-        config.max_wait_s,
-        config.caller_share,
-    )
 
 
 def _bounds(config: ServerConfig) -> list[tuple[str, int]]:

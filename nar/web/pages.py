@@ -31,6 +31,7 @@ from nar.base.workspace import package_path
 from nar.index.filters import Filter, conditions_of
 from nar.serve.http import Page, Site
 from nar.serve.http.requests import chunks_of, message_reply, read_body
+from nar.serve.requests import uploads_of
 from nar.views.difference import edits_report
 from nar.web.catalogue import Catalogue, Listed, Models, Suggestion, read_catalogue
 from nar.web.model_views import aligned, model_view
@@ -89,6 +90,8 @@ class Pages:
         self._config = config
         self._models = Models(sources.graphs, config)
         self._files = Files(1)
+        # Of its own, with the bounds of calls: bodies that come slowly keep no call from coming.
+        self._uploads = uploads_of(config)
         self._turns = asyncio.Semaphore(config.compute_threads + config.heavy_threads)
         self._reading = Lock()
         self._catalogue: Catalogue | None = None
@@ -137,8 +140,12 @@ class Pages:
         return self._columns[1]
 
     async def _computed(self, compute: Callable[[Asked], object], request: Request) -> Response:
-        body = await read_body(request, self._config.max_message_bytes)
-        return _reply(await self._in_thread(lambda: compute(_asked(body))))
+        body = await self._uploads.read(partial(read_body, request, self._config.max_message_bytes))
+        let_go = self._uploads.hold(request.client.host if request.client else "", len(body))
+        try:
+            return _reply(await self._in_thread(lambda: compute(_asked(body))))
+        finally:
+            let_go()
 
     def _model(self, asked: Asked) -> object:
         return asdict(model_view(self._models.find(asked, self._known), self._uses))

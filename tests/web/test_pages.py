@@ -217,6 +217,19 @@ def test_slow_files_take_no_place_of_a_call_and_few_wait(indexed):
         assert ask(server, "/page/names?text=bert", method="GET")[0] == 200
 
 
+def test_bodies_that_do_not_end_are_few(indexed):
+    _, embedder, _, index = indexed
+    page = page_of(ServerConfig(uploads=2, max_upload_s=120), None, AtlasExtras())
+    with (
+        live_server(embedder, index, page=page, web_port=0) as server,
+        half_sent(server, "/page/diff", 20, 15_900_000) as opened,
+    ):
+        wait_for(lambda: len(refusals(opened)) == 18)
+        assert refusals(opened) == [429] * 18
+        # A body that comes at once needs no turn.
+        assert post(server, "model", architecture="none")[0] == 404
+
+
 def test_what_can_be_asked_for_is_offered(server):
     _, _, offered = ask(server, "/page/offers", method="GET")
     columns = {condition["column"] for condition in offered["conditions"]}
