@@ -21,9 +21,10 @@ from nar.base.files import Watched, check_readable
 from nar.serve import status
 from nar.serve.calls import Call, Layer, Proceed, time_remaining_s
 from nar.serve.outcome import Outcome
-from nar.serve.telemetry import Telemetry
+from nar.serve.telemetry import MetricsPort, Telemetry
 from nar.wire.addresses import is_loopback
 from nar.wire.settings import ServerConfig, check_token
+from nar.wire.tls import served_context
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +50,11 @@ def check_doors(config: ServerConfig) -> None:
             f"{config.host} is not loopback: wanted server.tls with certificate_file and "
             "key_file, or server.clear_text: true where the network is the fence"
         )
+    if config.tls is None and not metrics_are_open(config):
+        raise ConfigError(
+            f"{config.metrics_host} is not loopback: wanted server.tls, or "
+            "server.metrics_clear_text: true where the network is the fence of the metrics"
+        )
     wants_certificates = config.tls is not None and config.tls.client_ca_file is not None
     if wants_certificates or Tokens(config).are_wanted:
         return
@@ -72,6 +78,27 @@ def check_doors(config: ServerConfig) -> None:
             config.host,
             config.port,
         )
+
+
+def metrics_are_open(config: ServerConfig) -> bool:
+    """Whether metrics are shown in clear text and without a token."""
+    return config.clear_text or config.metrics_clear_text or is_loopback(config.metrics_host)
+
+
+def metrics_port(config: ServerConfig, telemetry: Telemetry) -> MetricsPort:
+    """The port of the metrics, with the certificate and the tokens of calls unless it is open.
+
+    Raises:
+        ConfigError: Certificate or tokens cannot be read.
+    """
+    if metrics_are_open(config) or config.tls is None:
+        return MetricsPort(telemetry.registry, may_read=lambda _: True)
+    tokens = Tokens(config)
+    return MetricsPort(
+        telemetry.registry,
+        served_context(config.tls),
+        may_read=lambda given: not tokens.are_wanted or tokens.role(given) is not None,
+    )
 
 
 def doors(config: ServerConfig, telemetry: Telemetry) -> list[Layer]:

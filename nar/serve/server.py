@@ -11,13 +11,13 @@ from grpc_reflection.v1alpha import reflection
 from nar.base.errors import ConfigError
 from nar.serve.calls import SERVICE
 from nar.serve.dispatch import Dispatch
-from nar.serve.doors import Admission, check_doors, deadline, doors, locks
+from nar.serve.doors import Admission, check_doors, deadline, doors, locks, metrics_port
 from nar.serve.health import Health
 from nar.serve.http import Site
 from nar.serve.requests import Streams, uploads_of
 from nar.serve.retrieval import Retrieval
 from nar.serve.service import methods_of
-from nar.serve.telemetry import Arrivals, MetricsServer, Telemetry, serve_metrics
+from nar.serve.telemetry import Arrivals, Telemetry
 from nar.serve.workers import Workers
 from nar.wire.addresses import address
 from nar.wire.settings import ServerConfig
@@ -103,7 +103,7 @@ class QueryServer:
         telemetry.registry.register(Arrivals())
         self._add_services(dispatch)
         self._web = self._web_server(dispatch, page)
-        self._metrics: MetricsServer | None = None
+        self._metrics = metrics_port(config, telemetry)
         self._watching: list[asyncio.Task[None]] = []
 
     def _add_services(self, dispatch: Dispatch) -> None:
@@ -137,7 +137,7 @@ class QueryServer:
     @property
     def metrics_port(self) -> int:
         """The port of the metrics, once started."""
-        return self._metrics.port if self._metrics else 0
+        return self._metrics.port
 
     async def start(self) -> None:
         """Listen on both ports.
@@ -149,7 +149,7 @@ class QueryServer:
         check_doors(self._config)
         interval_s, stuck_after_s = self._config.probe_interval_s, self._config.stuck_after_s
         await self._health.probe(interval_s)
-        self._listen()
+        await self._listen()
         await self._server.start()
         self._watching = [
             asyncio.create_task(self._health.probe_forever(interval_s)),
@@ -160,15 +160,13 @@ class QueryServer:
         after_s = self._config.stuck_after_s
         return {pool: stuck_s > after_s for pool, stuck_s in self._workers.stuck_s.items()}
 
-    def _listen(self) -> None:
+    async def _listen(self) -> None:
         config = self._config
         listening = address(config.host, config.port)
         try:
             self.port = self._open(listening)
             listening = address(config.metrics_host, config.metrics_port)
-            self._metrics = serve_metrics(
-                self._telemetry.registry, config.metrics_host, config.metrics_port
-            )
+            await self._metrics.open(config.metrics_host, config.metrics_port)
             if self._web:
                 listening = address(config.host, config.web_port or 0)
                 self._web.open()
@@ -221,8 +219,7 @@ class QueryServer:
             *([self._web.close()] if self._web else []),
         )
         self._workers.shutdown()
-        if self._metrics:
-            await asyncio.to_thread(self._metrics.stop)
+        await self._metrics.close()
 
 
 def _bounds(config: ServerConfig) -> list[tuple[str, int]]:

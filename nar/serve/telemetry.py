@@ -1,14 +1,14 @@
 """Every Prometheus metric of the query server: names, units, buckets and closed label sets."""
 
+import asyncio
 import json
 import math
-import threading
-from collections.abc import Iterator, Mapping
+import socket
+import ssl
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import product
 from typing import Final, Protocol
-from wsgiref.simple_server import WSGIServer
 
 import prometheus_client as prometheus
 from grpc._cython import cygrpc  # type: ignore[attr-defined]
@@ -70,6 +70,16 @@ BUCKETS_S: Final = (
     *(0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75),
     *(1.0, 2.0, 5.0, 10.0, 30.0, 60.0),
 )
+# Chosen: Prometheus sends its request at once, and asks with a limit of 10 s by itself.
+METRICS_REQUEST_S: Final = 10.0
+# Chosen: many times what a few Prometheus servers and a person with curl open.
+METRICS_CONNECTIONS: Final = 32
+# A request of Prometheus has some 400 bytes, with a token some 1,000 more.
+METRICS_HEAD_BYTES: Final = 16 * 1_024
+# Of the time, what making pages may take: a page takes some 5 ms, so the next begins 50 ms later.
+METRICS_SHARE: Final = 0.1
+# Chosen: however long a page took on a busy machine, the next one is not put off for longer.
+METRICS_REST_S: Final = 1.0
 
 
 class Telemetry:
@@ -196,29 +206,115 @@ class Telemetry:
         self._stages.labels(stage).observe(seconds)
 
 
-@dataclass(frozen=True, slots=True)
-class MetricsServer:
-    """The open metrics port."""
+class MetricsPort:
+    """The port that Prometheus reads, answered by the event loop.
 
-    server: WSGIServer
-    thread: threading.Thread
+    A connection is one request, which has to come soon; of many that are open the oldest gives way.
+    Whoever asks while a page is made, or soon after, gets the next page, together with the others.
 
-    @property
-    def port(self) -> int:
-        """The port that is listened on."""
-        return self.server.server_port
+    Args:
+        registry: What is shown.
+        context: Certificates to show; None for clear text.
+        may_read: Whether the sender of an `authorization` may read.
 
-    def stop(self) -> None:
-        """Close the port and wait for its thread."""
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
+    Attributes:
+        port: The port that is listened on, once opened.
+    """
+
+    def __init__(
+        self,
+        registry: prometheus.CollectorRegistry,
+        context: ssl.SSLContext | None = None,
+        *,
+        may_read: Callable[[str], bool],
+    ) -> None:
+        self.port = 0
+        self._registry = registry
+        self._context = context
+        self._may_read = may_read
+        self._open: dict[asyncio.Task[None], None] = {}
+        self._page: asyncio.Task[bytes] | None = None
+        self._page_at_s = 0.0
+        self._server: asyncio.Server | None = None
+
+    async def open(self, host: str, port: int) -> None:
+        """Listen; 0 takes a free port.
+
+        Raises:
+            OSError: The port is taken, or the address is not of this machine.
+        """
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listening = socket.create_server((host, port), family=family)
+        self.port = listening.getsockname()[1]
+        self._server = await asyncio.start_server(
+            self._connected,
+            sock=listening,
+            limit=METRICS_HEAD_BYTES,
+            ssl=self._context,
+            ssl_handshake_timeout=METRICS_REQUEST_S if self._context else None,
+        )
+
+    async def close(self) -> None:
+        """Close the port and its connections."""
+        if self._server is not None:
+            self._server.close()
+        ending = list(self._open)
+        for task in ending:
+            task.cancel()
+        await asyncio.gather(*ending, return_exceptions=True)
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._open[task] = None
+        if len(self._open) > METRICS_CONNECTIONS:
+            next(iter(self._open)).cancel()
+        try:
+            async with asyncio.timeout(METRICS_REQUEST_S):
+                head = await reader.readuntil(b"\r\n\r\n")
+                writer.write(await self._reply(head.decode("latin-1").split("\r\n")))
+                await writer.drain()
+        except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass  # nobody is left who waits for a page
+        except asyncio.CancelledError:
+            pass  # this one gave way, or the port closes
+        finally:
+            del self._open[task]
+            writer.close()
+
+    async def _reply(self, head: list[str]) -> bytes:
+        named = (line.partition(":") for line in head[1:])
+        headers = {name.lower(): value.strip() for name, _, value in named}
+        if not head[0].startswith("GET "):
+            return _http("405 Method Not Allowed", b"wanted GET")
+        if not self._may_read(headers.get("authorization", "")):
+            return _http("401 Unauthorized", b"wanted the token of a reader")
+        return _http("200 OK", await self._fresh_page())
+
+    async def _fresh_page(self) -> bytes:
+        """A page that is made from now on; requests that come together share it."""
+        if self._page is None:
+            self._page = asyncio.create_task(self._made())
+        return await asyncio.shield(self._page)
+
+    async def _made(self) -> bytes:
+        loop = asyncio.get_running_loop()
+        await asyncio.sleep(max(self._page_at_s - loop.time(), 0))
+        # Who comes from now on wants what is counted meanwhile, and so the page after this one.
+        self._page = None
+        began_s = loop.time()
+        page = await asyncio.to_thread(prometheus.generate_latest, self._registry)
+        took_s = loop.time() - began_s
+        self._page_at_s = loop.time() + min(took_s / METRICS_SHARE, METRICS_REST_S)
+        return page
 
 
-def serve_metrics(registry: prometheus.CollectorRegistry, host: str, port: int) -> MetricsServer:
-    """Open the metrics port; 0 takes a free one."""
-    server, thread = prometheus.start_http_server(port, host, registry)
-    return MetricsServer(server, thread)
+def _http(status: str, body: bytes) -> bytes:
+    head = (
+        f"HTTP/1.1 {status}\r\nContent-Type: {prometheus.CONTENT_TYPE_LATEST}\r\n"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    )
+    return head.encode() + body
 
 
 class Measured(Protocol):

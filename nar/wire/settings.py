@@ -101,6 +101,9 @@ class ServerConfig(Settings):
     port: int = Field(50_051, ge=0, le=65_535, description="0 takes a free port")
     metrics_host: str = "127.0.0.1"
     metrics_port: int = Field(9_464, ge=0, le=65_535)
+    metrics_clear_text: bool = Field(
+        False, description="show metrics beyond loopback without TLS and without a token"
+    )
     web_port: int | None = Field(
         None,
         ge=0,

@@ -5,6 +5,7 @@ import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -121,6 +122,35 @@ class Certificates:
             grpc.ssl_server_certificate_configuration([pair], authority),
             earliest_end_s(certificate.decode("ascii", "replace")),
         )
+
+
+def served_context(config: TlsConfig) -> ssl.SSLContext:
+    """The context of a port whose handshakes show the certificate that the files hold then.
+
+    Raises:
+        ConfigError: Names the file at fault.
+    """
+    newest = Watched("the certificates of a port", files_of(config), partial(_context, config))
+
+    def show(connection: ssl.SSLObject, _name: str | None, _context: object) -> None:
+        connection.context = newest.content()
+
+    first = newest.content()
+    first.sni_callback = show  # called for every handshake, named or not
+    return first
+
+
+def _context(config: TlsConfig) -> ssl.SSLContext:
+    for path in files_of(config):
+        check_readable(path)
+    check_pair(config.certificate_file, config.key_file)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(config.certificate_file, config.key_file)
+    if config.client_ca_file:
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_verify_locations(config.client_ca_file)
+    return context
 
 
 def files_of(config: TlsConfig) -> tuple[Path, ...]:

@@ -1,9 +1,18 @@
+import asyncio
+import threading
 import urllib.request
 
 import pytest
-from prometheus_client import generate_latest
+from prometheus_client import CollectorRegistry, generate_latest
 
-from nar.serve.telemetry import BUCKETS_S, METHODS, OBJECTIVES_S, Telemetry, serve_metrics
+from nar.serve.telemetry import (
+    BUCKETS_S,
+    METHODS,
+    METRICS_CONNECTIONS,
+    OBJECTIVES_S,
+    MetricsPort,
+    Telemetry,
+)
 from nar.v1 import retrieval_pb2
 
 
@@ -59,9 +68,74 @@ def test_two_servers_in_one_process_count_apart():
 
 
 def test_the_port_shows_the_registry_and_closes(telemetry):
-    server = serve_metrics(telemetry.registry, "127.0.0.1", 0)
-    with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/metrics") as answer:
-        assert b"nar_serving 0.0" in answer.read()
-    server.stop()
+    async def asked():
+        port = MetricsPort(telemetry.registry, may_read=lambda _: True)
+        await port.open("127.0.0.1", 0)
+        url = f"http://127.0.0.1:{port.port}/metrics"
+        page = await asyncio.to_thread(lambda: urllib.request.urlopen(url).read())
+        await port.close()
+        return url, page
+
+    url, page = asyncio.run(asked())
+    assert b"nar_serving 0.0" in page
     with pytest.raises(OSError, match="refused"):
-        urllib.request.urlopen(f"http://127.0.0.1:{server.port}/metrics")
+        urllib.request.urlopen(url)
+
+
+class Counted(CollectorRegistry):
+    """A registry that counts the pages that are made of it."""
+
+    pages = 0
+
+    def collect(self):
+        self.pages += 1
+        return super().collect()
+
+
+def test_half_requests_cost_no_page_and_keep_nobody_out():
+    registry = Counted()
+
+    async def asked():
+        port = MetricsPort(registry, may_read=lambda _: True)
+        await port.open("127.0.0.1", 0)
+        threads = threading.active_count()
+        half = []
+        for _ in range(METRICS_CONNECTIONS + 9):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port.port)
+            writer.write(b"GET /metrics HTTP/1.1\r\n")
+            half.append((reader, writer))
+        # The oldest give way: their connections end without an answer.
+        assert [await reader.read() for reader, _ in half[:9]] == [b""] * 9
+        assert threading.active_count() == threads
+        reader, writer = await asyncio.open_connection("127.0.0.1", port.port)
+        writer.write(b"GET /metrics HTTP/1.1\r\n\r\n")
+        page = await reader.read()
+        for each in (writer, *(other for _, other in half)):
+            each.close()
+        await port.close()
+        return page
+
+    assert asyncio.run(asked()).startswith(b"HTTP/1.1 200 OK")
+    assert registry.pages == 1
+
+
+def test_requests_that_come_together_share_a_page():
+    registry = Counted()
+
+    async def asked():
+        port = MetricsPort(registry, may_read=lambda _: True)
+        pages = await asyncio.gather(*(port._fresh_page() for _ in range(20)))
+        return pages, await port._fresh_page()
+
+    asyncio.run(asked())
+    assert registry.pages == 2
+
+
+def test_a_port_with_tokens_wants_one(telemetry):
+    async def asked(head):
+        port = MetricsPort(telemetry.registry, may_read=lambda given: given == "Bearer known")
+        return (await port._reply(head)).split()[1]
+
+    for given, number in (("Bearer known", b"200"), ("Bearer other", b"401"), ("", b"401")):
+        assert asyncio.run(asked(["GET / HTTP/1.1", f"Authorization: {given}"])) == number
+    assert asyncio.run(asked(["POST / HTTP/1.1", "Authorization: Bearer known"])) == b"405"

@@ -1,6 +1,10 @@
 """Encryption over a real socket: who is trusted, who is asked for, and what changes meanwhile."""
 
+import http.client
+import ssl
 import time
+import urllib.error
+import urllib.request
 from datetime import timedelta
 from math import isnan
 from pathlib import Path
@@ -234,6 +238,35 @@ def test_clear_text_beyond_loopback_is_a_decision(host, authority):
         check_doors(ServerConfig(host=host, token="t"))
     check_doors(ServerConfig(host=host, token="t", clear_text=True))
     check_doors(ServerConfig(host=host, token="t", tls=tls_of(*authority.issue("server"))))
+
+
+def test_metrics_beyond_loopback_are_shown_as_calls_are_or_by_a_decision(authority):
+    beyond = {"metrics_host": "0.0.0.0"}
+    tls = tls_of(*authority.issue("server"))
+    with pytest.raises(ConfigError, match="metrics_clear_text"):
+        check_doors(ServerConfig(**beyond))
+    for fence in ({"tls": tls}, {"clear_text": True}, {"metrics_clear_text": True}):
+        check_doors(ServerConfig(**beyond, **fence))
+
+
+def test_metrics_have_the_certificate_and_the_tokens_of_calls(embedder, index, authority):
+    tls = tls_of(*authority.issue("server"))
+    settings = {"tls": tls, "token": "t", "metrics_host": "0.0.0.0"}
+    context = ssl.create_default_context(cafile=authority.file)
+    with live_server(embedder, index, **settings) as server:
+        port = server.metrics_url.rpartition(":")[2].partition("/")[0]
+
+        def page(**headers):
+            asked = urllib.request.Request(f"https://127.0.0.1:{port}/metrics", headers=headers)
+            with urllib.request.urlopen(asked, context=context) as answer:
+                return answer.read()
+
+        assert b"nar_serving" in page(authorization="Bearer t")
+        for headers in ({}, {"authorization": "Bearer other"}):
+            with pytest.raises(urllib.error.HTTPError, match="401"):
+                page(**headers)
+        with pytest.raises((OSError, http.client.HTTPException)):
+            urllib.request.urlopen(server.metrics_url)
 
 
 def test_a_token_leaves_this_machine_in_clear_text_only_when_told(open_client):

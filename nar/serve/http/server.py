@@ -9,10 +9,10 @@ import asyncio
 import ipaddress
 import socket
 import ssl
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 import uvicorn
@@ -24,14 +24,13 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from nar.base.files import Watched, check_readable
 from nar.serve.calls import Layer
 from nar.serve.http import Site
 from nar.serve.http.requests import error_reply
 from nar.serve.http.routes import guarded
 from nar.serve.status import ForbiddenError
 from nar.wire.settings import ServerConfig, TlsConfig
-from nar.wire.tls import check_pair, files_of
+from nar.wire.tls import served_context
 
 # Smaller replies fit into two packets anyway (chosen).
 _SMALLEST_GZIP_BYTES: Final = 2_000
@@ -39,39 +38,9 @@ _SMALLEST_GZIP_BYTES: Final = 2_000
 _MAX_HEADER_BYTES: Final = 32 * 1024
 
 
-def tls_context(config: TlsConfig) -> Callable[..., ssl.SSLContext]:
-    """The maker of the context of a port; every handshake looks whether the files have changed."""
-
-    def make(*_: Any) -> ssl.SSLContext:  # noqa: ANN401
-        return _Fresh(config).context
-
-    return make
-
-
-class _Fresh:
-    """A context whose handshakes show the certificate that the files hold then."""
-
-    def __init__(self, config: TlsConfig) -> None:
-        self._config = config
-        self._newest = Watched("the certificates of the page", files_of(config), self._read)
-        self.context = self._newest.content()
-        self.context.sni_callback = self._show  # called for every handshake, named or not
-
-    def _show(self, connection: ssl.SSLObject, _name: str | None, _context: object) -> None:
-        connection.context = self._newest.content()
-
-    def _read(self) -> ssl.SSLContext:
-        config = self._config
-        for path in files_of(config):
-            check_readable(path)
-        check_pair(config.certificate_file, config.key_file)
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
-        context.load_cert_chain(config.certificate_file, config.key_file)
-        if config.client_ca_file:
-            context.verify_mode = ssl.CERT_REQUIRED
-            context.load_verify_locations(config.client_ca_file)
-        return context
+def _context(tls: TlsConfig, *_: object) -> ssl.SSLContext:
+    """What uvicorn asks for, with a configuration and a maker of its own."""
+    return served_context(tls)
 
 
 class _Beside(uvicorn.Server):
@@ -131,7 +100,7 @@ class WebServer:
             limit_concurrency=config.max_connections,
             timeout_graceful_shutdown=max(1, round(config.drain_grace_s)),
             h11_max_incomplete_event_size=_MAX_HEADER_BYTES,
-            ssl_context_factory=tls_context(config.tls) if config.tls else None,
+            ssl_context_factory=partial(_context, config.tls) if config.tls else None,
         )
 
     def open(self) -> None:
