@@ -34,6 +34,9 @@ OPTIONS: Final = (
     # Chosen: a connection whose other end is gone is closed after 80 s.
     ("grpc.keepalive_time_ms", 60_000),
     ("grpc.keepalive_timeout_ms", 20_000),
+    # Chosen: a connection is told after an hour to come anew, and finishes its calls first. So
+    # clients spread over servers that were added, and forgotten connections end.
+    ("grpc.max_connection_age_ms", 3_600_000),
     # Two servers on one port would each see half of the calls.
     ("grpc.so_reuseport", 0),
 )
@@ -100,7 +103,9 @@ class QueryServer:
             interceptors=[dispatch.interceptor],
             options=[*OPTIONS, *_bounds(config)],
         )
-        telemetry.registry.register(Arrivals())
+        arrivals = Arrivals()
+        telemetry.registry.register(arrivals)
+        telemetry.watch_connections("grpc", arrivals.connections, config.max_connections)
         self._add_services(dispatch)
         self._web = self._web_server(dispatch, page)
         self._metrics = metrics_port(config, telemetry)
@@ -122,7 +127,10 @@ class QueryServer:
 
         methods = list(method_routes(dispatch, self._config.max_message_bytes))
         layers = (*locks(self._config), self._page_admission)
-        return WebServer(self._config, methods, page or Site(), layers)
+        web = WebServer(self._config, methods, page or Site(), layers)
+        most = self._config.max_connections
+        self._telemetry.watch_connections("web", lambda: web.connections.held, most)
+        return web
 
     @property
     def web_port(self) -> int:
@@ -235,4 +243,7 @@ def _bounds(config: ServerConfig) -> list[tuple[str, int]]:
         # Otherwise grpc widens its windows, and buffers megabytes that Python has not read.
         ("grpc.http2.bdp_probe", 0),
         ("grpc.max_allowed_incoming_connections", config.max_connections),
+        # Otherwise connections that say nothing stay, and such are enough to keep everybody out.
+        ("grpc.server_handshake_timeout_ms", round(1_000 * config.max_handshake_s)),
+        ("grpc.max_connection_idle_ms", round(1_000 * config.max_connection_idle_s)),
     ]

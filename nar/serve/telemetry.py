@@ -32,6 +32,8 @@ METHODS: Final = (
 # Pools of threads, for small calls and for heavy calls; while the first is stuck, the server is not
 # ready.
 POOLS: Final = ("small", "heavy")
+# Ports that take calls.
+PORTS: Final = ("grpc", "web")
 STAGES: Final = ("queue", "parse", "fingerprint", "motifs", "encode", "search")
 REJECTIONS: Final = (
     "unauthenticated",
@@ -70,6 +72,8 @@ BUCKETS_S: Final = (
     *(0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75),
     *(1.0, 2.0, 5.0, 10.0, 30.0, 60.0),
 )
+# Chosen: the connections of a server in a few pages, each of some 50 kB of JSON.
+SOCKETS_A_PAGE: Final = 500
 # Chosen: Prometheus sends its request at once, and asks with a limit of 10 s by itself.
 METRICS_REQUEST_S: Final = 10.0
 # Chosen: many times what a few Prometheus servers and a person with curl open.
@@ -115,6 +119,15 @@ class Telemetry:
         )
         self.page_in_flight = prometheus.Gauge(
             "nar_page_in_flight", "Requests of the page begun.", registry=self.registry
+        )
+        self.connections = prometheus.Gauge(
+            "nar_connections", "Connections that are open.", ("port",), registry=self.registry
+        )
+        self.max_connections = prometheus.Gauge(
+            "nar_connections_max",
+            "Connections that may be open; further ones are turned away.",
+            ("port",),
+            registry=self.registry,
         )
         self.most_of_a_caller = prometheus.Gauge(
             "nar_caller_in_flight_most",
@@ -182,6 +195,19 @@ class Telemetry:
             self._stages.labels(stage)
         for pool in POOLS:
             self.pool_stuck.labels(pool)
+        for port in PORTS:
+            self.watch_connections(port, int, 0)
+
+    def watch_connections(self, port: str, count: Callable[[], int], most: int) -> None:
+        """Show how many connections a port has, at each look, and how many it may have.
+
+        Args:
+            port: ``grpc`` or ``web``.
+            count: Counts them.
+            most: How many there may be.
+        """
+        self.connections.labels(port).set_function(count)
+        self.max_connections.labels(port).set(most)
 
     def identify(self, *, version: str, fingerprint: str, name: str, dim: int) -> None:
         """Say which software serves the vectors of which encoder."""
@@ -399,6 +425,19 @@ class Arrivals(Collector):
             "Calls that reached grpc, of any service, whether it passed them on or dropped them.",
             value=self._count,
         )
+
+    def connections(self) -> int:
+        """How many connections the server has open."""
+        count, newest, is_end = 0, 0, False
+        with suppress(ValueError):  # a server that has stopped has none
+            while not is_end:
+                page = json.loads(
+                    cygrpc.channelz_get_server_sockets(self._server_id, newest + 1, SOCKETS_A_PAGE)
+                )
+                ids = [int(each["socketId"]) for each in page.get("socketRef", ())]
+                count, newest = count + len(ids), max(ids, default=newest)
+                is_end = page.get("end", False) or not ids
+        return count
 
 
 def _newest_server_id() -> int:

@@ -170,6 +170,15 @@ class ServerConfig(Settings):
     )
     max_streams: int = Field(128, ge=1, description="calls at a time of one connection")
     max_connections: int = Field(1_024, ge=1, description="connections at a time")
+    max_handshake_s: float = Field(
+        10.0,
+        gt=0,
+        description="a connection ends that has not said by then what it wants: greeting of gRPC, "
+        "head of a request of the page",
+    )
+    max_connection_idle_s: float = Field(
+        300.0, gt=0, description="a connection of gRPC ends that has no call for so long"
+    )
     max_search_streams: int = Field(
         16, ge=1, description="streams open at a time; each may hold one request"
     )

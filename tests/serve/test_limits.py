@@ -19,6 +19,8 @@ OTHER_NAMES = {"max_queries": "max_items"}
 NOT_TOLD = {
     "max_streams": "HTTP/2 tells it to every connection, and clients wait by themselves",
     "max_connections": "counts the connections of all clients",
+    "max_handshake_s": "ends connections that say nothing, and no call",
+    "max_connection_idle_s": "ends connections without calls, which clients open again",
     "max_held_bytes": "counts the bytes of all clients",
     "max_wait_s": "depends on how many others call",
     "max_page_requests": "of the page, which takes no place of a call",

@@ -2,7 +2,9 @@
 
 import logging
 import signal
+import socket
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import grpc
 import pytest
@@ -300,3 +302,64 @@ def test_vectors_of_another_encoder_are_not_served(workspace):
     save_checkpoint(workspace.checkpoint, tiny_encoder(seed=1))
     with pytest.raises(IndexMismatchError, match="make one anew: `python"):
         serve(config_of(workspace), workspace.checkpoint)
+
+
+def silent(target, said, count):
+    """Connections that say something and then nothing."""
+    host, _, port = target.rpartition(":")
+    opened = [socket.create_connection((host, int(port)), timeout=120) for _ in range(count)]
+    for each in opened:
+        each.sendall(said)
+    return opened
+
+
+def ended(connections):
+    """Wait until the server has closed each; the test's own patience is the time limit of each."""
+    for each in connections:
+        with suppress(ConnectionResetError):
+            while each.recv(4096):
+                pass
+        each.close()
+
+
+# HTTP/2 begins so; then an empty frame of settings comes.
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+SETTINGS = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+
+
+@pytest.mark.parametrize(
+    ("which", "said"),
+    [
+        ("target", PREFACE[:8]),
+        ("target", PREFACE + SETTINGS),
+        ("web_target", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "),
+    ],
+    ids=["half a preface", "no call", "half a head"],
+)
+def test_connections_that_say_nothing_end(embedder, index, which, said):
+    limits = {"max_handshake_s": 1, "max_connection_idle_s": 1}
+    with live_server(embedder, index, web_port=0, **limits) as server:
+        ended(silent(getattr(server, which), said, 5))
+        with Client(server.target) as client:
+            assert client.describe().index_rows == len(KNOWN)
+
+
+def test_each_head_of_a_connection_has_to_come(embedder, index):
+    with live_server(embedder, index, web_port=0, max_handshake_s=1) as server:
+        (browser,) = silent(server.web_target, b"GET /none HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 1)
+        assert b"404" in browser.recv(4096)
+        browser.sendall(b"GET /")
+        ended([browser])
+
+
+def test_connections_are_counted_and_an_address_leaves_some_to_others(embedder, index):
+    with live_server(embedder, index, web_port=0, max_connections=8) as server:
+        callers = silent(server.target, PREFACE + SETTINGS, 3)
+        wait_for(lambda: sample(server, "nar_connections", port="grpc") == 3)
+        browsers = silent(server.web_target, b"GET /", 7)
+        ended(browsers[6:])
+        wait_for(lambda: sample(server, "nar_connections", port="web") == 6)
+        assert sample(server, "nar_connections_max", port="web") == 8
+        for each in (*callers, *browsers):
+            each.close()
+        wait_for(lambda: sample(server, "nar_connections", port="web") == 0)

@@ -12,7 +12,7 @@ import ssl
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Final
+from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
 import uvicorn
@@ -23,8 +23,10 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from nar.serve.calls import Layer
+from nar.serve.doors import Shares
 from nar.serve.http import Site
 from nar.serve.http.requests import error_reply
 from nar.serve.http.routes import guarded
@@ -51,6 +53,63 @@ class _Beside(uvicorn.Server):
         yield
 
 
+class Connection(H11Protocol):
+    """A connection of a browser, which has to send the head of each request in time.
+
+    Args:
+        connections: What the addresses hold of all connections.
+        head_s: How long a head may take; uvicorn itself bounds the time between two requests only.
+        config: Of uvicorn.
+        parts: What uvicorn gives besides.
+    """
+
+    def __init__(
+        self,
+        connections: Shares,
+        head_s: float,
+        config: uvicorn.Config,
+        **parts: Any,  # noqa: ANN401
+    ) -> None:
+        super().__init__(config, **parts)
+        self._among = connections
+        self._address = ""
+        self._head_s = head_s
+        self._ending: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin, unless the address has as many connections as one may."""
+        super().connection_made(transport)
+        self._address = self.client[0] if self.client else ""
+        is_spent = self._among.is_spent(self._address)
+        self._among.add(self._address, 1)
+        if is_spent:
+            transport.abort()
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came, and look whether a head is awaited still."""
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        self._among.add(self._address, -1)
+        self._stop_watching()
+        super().connection_lost(exc)
+
+    def _watch(self) -> None:
+        is_at_work = self.cycle is not None and not self.cycle.response_complete
+        if is_at_work:
+            self._stop_watching()
+        elif self._ending is None:
+            self._ending = self.loop.call_later(self._head_s, self.transport.abort)
+
+    def _stop_watching(self) -> None:
+        if self._ending is not None:
+            self._ending.cancel()
+            self._ending = None
+
+
 class WebServer:
     """The page, and the methods of the contract as JSON.
 
@@ -62,6 +121,7 @@ class WebServer:
 
     Attributes:
         port: The port that browsers come to, once opened.
+        connections: What each address holds of its connections.
     """
 
     def __init__(
@@ -72,6 +132,7 @@ class WebServer:
         layers: Sequence[Layer],
     ) -> None:
         self.port = 0
+        self.connections = Shares(config.max_connections, config.caller_share)
         self._config = config
         routes: list[BaseRoute] = [*methods]
         for path, answer in page.pages.items():
@@ -90,7 +151,10 @@ class WebServer:
         config = self._config
         return uvicorn.Config(
             app,
-            http="h11",
+            http=cast(
+                "type[asyncio.Protocol]",
+                partial(Connection, self.connections, config.max_handshake_s),
+            ),
             ws="none",
             lifespan="off",
             log_config=None,
