@@ -191,22 +191,12 @@ class Models:
             UnknownArchitectureError: Nothing of the name is indexed, or has a graph here.
         """
         if "graph" in asked:
-            return self._sent(str(asked.get("name", _UNNAMED))[:_NAME_LETTERS], asked["graph"])
+            config = self._config
+            return sent(asked, max_nodes=config.max_nodes, max_edges=config.max_edges)
         name = asked.get("architecture")
         if not isinstance(name, str):
             raise InvalidQueryError("architecture", "wanted a name, or a graph, came neither")
         return self._known(name, catalogue)
-
-    def _sent(self, name: str, graph: Any) -> Architecture:  # noqa: ANN401
-        with at("graph"):
-            try:
-                message = ParseDict(graph, Graph())
-            except (ParseError, AttributeError, TypeError) as error:
-                raise InvalidQueryError("", f"wanted a Graph, came {error}") from error
-            config = self._config
-            network = decode_graph(message, max_nodes=config.max_nodes, max_edges=config.max_edges)
-        labels = Labels(name, source="page", library="-", family=UNKNOWN, task=UNKNOWN)
-        return architecture(labels, network)
 
     def _known(self, name: str, catalogue: Catalogue) -> Architecture:
         entry = catalogue.names.get(name)
@@ -219,3 +209,26 @@ class Models:
                 "has none of it"
             )
         return read[name]
+
+
+def sent(asked: Mapping[str, Any], *, max_nodes: int, max_edges: int) -> Architecture:
+    """The model of a graph that a request brings.
+
+    Args:
+        asked: `graph`, the JSON of that message, and its `name`.
+        max_nodes: Nodes that it may have.
+        max_edges: Edges that it may have.
+
+    Raises:
+        InvalidQueryError: It is no such message.
+        InvalidGraphError: Names the field at fault.
+    """
+    with at("graph"):
+        try:
+            message = ParseDict(asked["graph"], Graph())
+        except (ParseError, AttributeError, TypeError) as error:
+            raise InvalidQueryError("", f"wanted a Graph, came {error}") from error
+        network = decode_graph(message, max_nodes=max_nodes, max_edges=max_edges)
+    name = str(asked.get("name", _UNNAMED))[:_NAME_LETTERS]
+    labels = Labels(name, source="page", library="-", family=UNKNOWN, task=UNKNOWN)
+    return architecture(labels, network)

@@ -8,19 +8,22 @@ aligned by what their nodes are, never by names.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from difflib import SequenceMatcher
 from itertools import zip_longest
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nar.answers.difference import difference
 from nar.answers.uses import Uses
+from nar.base.errors import InvalidGraphError
 from nar.graphs.architecture import Architecture
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.ops import ATTRIBUTES, op_name
 from nar.motifs.partition import MacroGraph, MotifPartition, macro_graph, partition
+from nar.views.difference import edits_report
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +280,34 @@ def aligned(first: ModelView, second: ModelView) -> tuple[Pair, ...]:
         return tuple(_beside(0, len(left), 0, len(right)))
     matches = SequenceMatcher(None, left, right, autojunk=False).get_matching_blocks()
     return tuple(_rows([(match.a, match.b, match.size) for match in matches]))
+
+
+def comparison(first: Architecture, second: Architecture, max_nodes: int) -> dict[str, Any]:
+    """What the page shows of two models, ready for JSON; users of their blocks are not counted.
+
+    Args:
+        first: A model.
+        second: Another.
+        max_nodes: Nodes that both may have together.
+
+    Raises:
+        InvalidGraphError: They have more.
+    """
+    nodes = first.graph.nodes + second.graph.nodes
+    if nodes > max_nodes:
+        raise InvalidGraphError("second", f"wanted {max_nodes:,} nodes in both, came {nodes:,}")
+    compared = difference(first, second)
+    views = [model_view(side, None) for side in (first, second)]
+    return {
+        "first": asdict(views[0]),
+        "second": asdict(views[1]),
+        "rows": [(pair.first, pair.second) for pair in aligned(*views)],
+        "verdict": compared.verdict,
+        "shared": compared.shared,
+        "changes": compared.changes,
+        "edits": edits_report(compared.motifs.edits),
+        "operators": [asdict(each) for each in compared.operators],
+    }
 
 
 def _codes(view: ModelView) -> list[str]:

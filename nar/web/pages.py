@@ -6,12 +6,13 @@ Every answer is a record of this package as JSON.
 import asyncio
 import gzip
 import json
+import pickle
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from threading import Lock, Thread
+from threading import Event, Lock, Thread
 from typing import Any, Final
 
 import numpy as np
@@ -22,20 +23,19 @@ from starlette.responses import Response
 from nar.answers.answer import Graphs
 from nar.answers.atlas import Atlas
 from nar.answers.blocks import block_code, users_of_blocks
-from nar.answers.difference import difference
 from nar.answers.map import read_map
 from nar.answers.uses import Uses, read_uses
 from nar.base.errors import InvalidQueryError, NarError, UnknownArchitectureError
 from nar.base.model_files import READ
 from nar.base.workspace import package_path
+from nar.graphs.architecture import Architecture
 from nar.index.filters import Filter, conditions_of
 from nar.serve.http import Page, Site
 from nar.serve.http.requests import chunks_of, message_reply, read_body
 from nar.serve.requests import uploads_of
-from nar.views.difference import edits_report
 from nar.web.catalogue import Catalogue, Listed, Models, Suggestion, read_catalogue
-from nar.web.model_views import aligned, model_view
-from nar.web.uploads import Files
+from nar.web.model_views import comparison, model_view
+from nar.web.uploads import Files, Turns, in_directory
 from nar.wire.settings import ServerConfig
 
 STATIC: Final = package_path("web", "static")
@@ -46,6 +46,10 @@ _SIDES: Final = ("first", "second")
 # Chosen: users of a block that the page names, those with most occurrences first; further users are
 # counted.
 _NAMED: Final = 300
+# Two models of more nodes, or in a longer body, are compared in a process beside. Chosen: smaller
+# ones take less time than such a process takes to begin, and a node has some 15 bytes.
+_LARGE_NODES: Final = 1_000
+_LARGE_BYTES: Final = 16_000
 Asked = Mapping[str, Any]
 
 
@@ -90,6 +94,7 @@ class Pages:
         self._config = config
         self._models = Models(sources.graphs, config)
         self._files = Files(1)
+        self._comparisons = Turns(1, config.max_call_s)
         # Of its own, with the bounds of calls: bodies that come slowly keep no call from coming.
         self._uploads = uploads_of(config)
         self._turns = asyncio.Semaphore(config.compute_threads + config.heavy_threads)
@@ -110,7 +115,7 @@ class Pages:
             "/page/map": self._map,
             "/page/offers": self._offers,
             "/page/model": partial(self._computed, self._model),
-            "/page/diff": partial(self._computed, self._diff),
+            "/page/diff": self._diff,
             "/page/users": partial(self._computed, self._users),
             "/page/file": self._file,
         }
@@ -140,30 +145,70 @@ class Pages:
         return self._columns[1]
 
     async def _computed(self, compute: Callable[[Asked], object], request: Request) -> Response:
+        async with self._body(request) as body:
+            return _reply(await self._in_thread(lambda: compute(_asked(body))))
+
+    @asynccontextmanager
+    async def _body(self, request: Request) -> AsyncIterator[bytes]:
+        """The body of a request, whose bytes count as long as it is worked on."""
         body = await self._uploads.read(partial(read_body, request, self._config.max_message_bytes))
         let_go = self._uploads.hold(request.client.host if request.client else "", len(body))
         try:
-            return _reply(await self._in_thread(lambda: compute(_asked(body))))
+            yield body
         finally:
             let_go()
 
     def _model(self, asked: Asked) -> object:
         return asdict(model_view(self._models.find(asked, self._known), self._uses))
 
-    def _diff(self, asked: Asked) -> object:
-        sides = [self._models.find(_part(asked, side), self._known) for side in _SIDES]
-        compared = difference(*sides)
-        first, second = (model_view(side, self._uses) for side in sides)
-        return {
-            "first": asdict(first),
-            "second": asdict(second),
-            "rows": [(pair.first, pair.second) for pair in aligned(first, second)],
-            "verdict": compared.verdict,
-            "shared": compared.shared,
-            "changes": compared.changes,
-            "edits": edits_report(compared.motifs.edits),
-            "operators": [asdict(each) for each in compared.operators],
-        }
+    async def _diff(self, request: Request) -> Response:
+        """Two models side by side; large ones are compared in a process beside."""
+        async with self._body(request) as body:
+            sides = await self._in_thread(self._sides, body)
+            if _are_small(sides):
+                report = await self._in_thread(comparison, *sides, self._config.max_call_nodes)
+            else:
+                report = await self._compared_apart(request, sides)
+            return _reply(await self._in_thread(self._with_users, report))
+
+    def _sides(self, body: bytes) -> list[Architecture | Asked]:
+        """Two models; a graph that came stays as it came where to read it would take long."""
+        parts = [_part(_asked(body), side) for side in _SIDES]
+        is_large = len(body) > _LARGE_BYTES
+        return [
+            each if is_large and "graph" in each else self._models.find(each, self._known)
+            for each in parts
+        ]
+
+    async def _compared_apart(
+        self, request: Request, sides: Sequence[Architecture | Asked]
+    ) -> dict[str, Any]:
+        config = self._config
+        bounds = {"max_nodes": config.max_nodes, "max_edges": config.max_edges}
+        task = {"kind": "comparison", "bounds": bounds, "max_nodes": config.max_call_nodes}
+        async with self._comparisons.taken():
+            left = asyncio.ensure_future(_until_left(request))
+            ending = Event()
+            left.add_done_callback(lambda _: ending.set())
+            try:
+                answer = await asyncio.to_thread(
+                    in_directory, task, pickle.dumps(sides), config.max_call_s, ending
+                )
+            finally:
+                left.cancel()
+        report: dict[str, Any] = json.loads(answer)
+        return report
+
+    def _with_users(self, report: dict[str, Any]) -> dict[str, Any]:
+        """A comparison with how many architectures use each block, where that was counted."""
+        if self._uses is not None:
+            for side in _SIDES:
+                codes = [int(motif["code"], 16) for motif in report[side]["motifs"]]
+                for motif, users in zip(
+                    report[side]["motifs"], self._uses.how_many(codes), strict=True
+                ):
+                    motif["users"] = users
+        return report
 
     def _users(self, asked: Asked) -> object:
         text, family = (str(asked.get(name, "")) for name in ("code", "family"))
@@ -207,6 +252,17 @@ class Pages:
                     self._catalogue = read_catalogue(index, self._sources.extras.points)
                 self._looked_s = now
             return self._catalogue
+
+
+def _are_small(sides: Sequence[Architecture | Asked]) -> bool:
+    known = [each for each in sides if isinstance(each, Architecture)]
+    return len(known) == len(sides) and sum(each.graph.nodes for each in known) <= _LARGE_NODES
+
+
+async def _until_left(request: Request) -> None:
+    """Wait until the sender of a request whose body was read has left."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def _asked(body: bytes) -> Asked:

@@ -1,19 +1,24 @@
-"""A process that reads one file from outside, and may be wrong, slow or greedy without harm.
+"""A process that reads one file from outside, or compares large models, and may be wrong or slow.
 
 It runs nothing that the file brings along: of ONNX the protobuf is read, of an exported program its
 JSON, and a configuration builds a class of transformers on the meta device.
 """
 
+import json
+import pickle
 import resource
 import sys
+from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from nar.base.children import answer_parent, task_of_parent
-from nar.base.errors import NarError
-from nar.own import capture_architecture
+from nar.base.errors import InvalidInputError, NarError
+from nar.graphs.architecture import Architecture
 from nar.wire.graphs import encode_graph
+
+Task = Mapping[str, Any]
 
 # Chosen: address space of the process. Most of it is what torch and its libraries map.
 _MAX_MEMORY_BYTES: Final = 12 * 1024**3
@@ -24,7 +29,7 @@ _MAX_WRITTEN_BYTES: Final = 512 * 1024**2
 
 
 def main() -> None:
-    """Read the file that the parent names, and write its graph beside it."""
+    """Do what the parent wants, and write the answer where it says."""
     # A person waits for this process: with a lower priority it would get a hundredth of a machine
     # that has ten busy processes a core, and would not finish in time.
     task, _ = task_of_parent(niceness=0)
@@ -34,15 +39,41 @@ def main() -> None:
     try:
         # What a library prints is no part of the answer.
         with redirect_stdout(sys.stderr):
-            item = capture_architecture(task["path"]).architecture
+            answer = _KINDS[task["kind"]](task)
+    except InvalidInputError as error:
+        answer_parent({"fault": error.reason, "field": error.field or "body"})
     except NarError as error:
         # The parent's name for the file says nothing to the user who sent it.
-        answer_parent({"fault": str(error).replace(f"{task['path']}: ", "")})
+        answer_parent({"fault": str(error).replace(f"{task.get('path')}: ", ""), "field": "name"})
     except MemoryError:
-        answer_parent({"fault": "it takes more memory than one file may"})
+        answer_parent({"fault": "it takes more memory than one may", "field": "body"})
     else:
-        Path(task["answer"]).write_bytes(encode_graph(item.graph).SerializeToString())
+        Path(task["answer"]).write_bytes(answer)
         answer_parent({})
+
+
+def _file(task: Task) -> bytes:
+    # torch and its libraries, which a comparison does not need.
+    from nar.own import capture_architecture
+
+    item = capture_architecture(task["path"]).architecture
+    return encode_graph(item.graph).SerializeToString()
+
+
+def _comparison(task: Task) -> bytes:
+    """The report of two models, as JSON."""
+    from nar.web.catalogue import sent
+    from nar.web.model_views import comparison
+
+    # Our own parent wrote it a moment ago, into a directory of its own.
+    sides = pickle.loads(Path(task["sides"]).read_bytes())
+    bounds = task["bounds"]
+    found = [each if isinstance(each, Architecture) else sent(each, **bounds) for each in sides]
+    first, second = found
+    return json.dumps(comparison(first, second, task["max_nodes"])).encode()
+
+
+_KINDS: Final[Mapping[str, Callable[[Task], bytes]]] = {"file": _file, "comparison": _comparison}
 
 
 def bound(kind: int, most: int) -> None:

@@ -1,23 +1,51 @@
-"""Files that are dropped on the page: kept on disk while they come, read in a process beside."""
+"""What the page leaves to processes beside: files from outside, and comparisons of large models."""
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Event
 from typing import Final
 
 from nar.base.children import Child
 from nar.base.errors import InvalidQueryError
 from nar.base.model_files import READ, kind_of_file, told
-from nar.serve.status import OverloadedError, SlowUploadError
+from nar.serve.status import GivenUpError, OverloadedError, SlowUploadError
 from nar.v1.retrieval_pb2 import Graph
 
-# The module that reads. It is never imported here: a server need not load what captures models.
+# The module that works. It is never imported here: a server need not load what captures models.
 _MODULE: Final = "nar.web.reading"
 # Chosen: so long a person waits for a file to come, and as long for it to be read.
 _MAX_S: Final = 100.0
+
+
+class Turns:
+    """Few work at a time and as many further ones wait; more are refused.
+
+    Args:
+        at_a_time: How many work at a time.
+        retry_s: When those who are refused may come again.
+    """
+
+    def __init__(self, at_a_time: int, retry_s: float) -> None:
+        self._turns = asyncio.Semaphore(at_a_time)
+        # Whoever waits has one turn ahead, and nobody waits for two of them.
+        self._places = asyncio.Semaphore(2 * at_a_time)
+        self._retry_s = retry_s
+
+    @asynccontextmanager
+    async def taken(self) -> AsyncIterator[None]:
+        """Wait for a turn, and hold it.
+
+        Raises:
+            OverloadedError: As many wait already as may.
+        """
+        if self._places.locked():
+            raise OverloadedError("others are at it; try again in a minute", self._retry_s)
+        async with self._places, self._turns:
+            yield
 
 
 class Files:
@@ -28,9 +56,7 @@ class Files:
     """
 
     def __init__(self, at_a_time: int) -> None:
-        self._turns = asyncio.Semaphore(at_a_time)
-        # Whoever waits has a turn ahead that may take twice `_MAX_S`; nobody waits for two of them.
-        self._places = asyncio.Semaphore(2 * at_a_time)
+        self._turns = Turns(at_a_time, _MAX_S)
 
     async def graph(self, name: str, parts: AsyncIterator[bytes]) -> Graph:
         """The graph of the model in a file.
@@ -47,10 +73,7 @@ class Files:
         suffix = Path(name).suffix.lower()
         if suffix not in READ:
             raise InvalidQueryError("name", _not_taken(Path(name)))
-        if self._places.locked():
-            reason = "other files are being read; try again in a minute"
-            raise OverloadedError(reason, _MAX_S)
-        async with self._places, self._turns, aclosing(parts) as coming:  # type: ignore[type-var]
+        async with self._turns.taken(), aclosing(parts) as coming:  # type: ignore[type-var]
             with TemporaryDirectory(prefix="nar-page-") as directory:
                 path = Path(directory) / f"model{suffix}"
                 await _write(path, coming)
@@ -79,19 +102,63 @@ async def _write(path: Path, parts: AsyncIterator[bytes]) -> None:
 
 
 def _read(name: str, path: Path) -> Graph:
-    answer = path.with_name("graph")
-    ending = threading.Event()
-    clock = threading.Timer(_MAX_S, ending.set)
-    child = Child(_MODULE, {"path": str(path), "answer": str(answer)})
+    task = {"kind": "file", "path": str(path)}
+    try:
+        return Graph.FromString(answer_apart(task, path.with_name("graph"), _MAX_S))
+    except InvalidQueryError as error:
+        raise InvalidQueryError(name, error.reason) from None
+    except GivenUpError as error:
+        way_out = "`nar search FILE` in a shell has no limits"
+        raise InvalidQueryError(name, f"{error}; {way_out}") from None
+
+
+def answer_apart(
+    task: Mapping[str, object], answer: Path, limit_s: float, ending: Event | None = None
+) -> bytes:
+    """What a process beside answers.
+
+    Args:
+        task: What it shall do.
+        answer: A path that it may write to.
+        limit_s: How long it may take.
+        ending: Ends it once it is set: nobody waits any more.
+
+    Raises:
+        InvalidQueryError: It found a fault, and names the field.
+        GivenUpError: It was ended before it had an answer.
+    """
+    ending = ending or Event()
+    clock = threading.Timer(limit_s, ending.set)
+    child = Child(_MODULE, {**task, "answer": str(answer)})
     clock.start()
     try:
         answered = child.answer(ending)
     finally:
         clock.cancel()
         child.close()
-    if answered is None:
-        why = f"it took longer than {_MAX_S:.0f} s" if ending.is_set() else "its reader was ended"
-        raise InvalidQueryError(name, f"{why}; `nar search FILE` in a shell has no limits")
+    # A child that is to end may still answer, seconds after its time was over.
+    if answered is None or ending.is_set():
+        why = f"it took longer than {limit_s:.0f} s" if ending.is_set() else "its reader was ended"
+        raise GivenUpError(why)
     if "fault" in answered:
-        raise InvalidQueryError(name, answered["fault"])
-    return Graph.FromString(answer.read_bytes())
+        raise InvalidQueryError(answered["field"], answered["fault"])
+    return answer.read_bytes()
+
+
+def in_directory(task: Mapping[str, object], sides: bytes, limit_s: float, ending: Event) -> bytes:
+    """What a process beside answers about two models, given to it in a file.
+
+    Args:
+        task: What it shall do besides.
+        sides: The models.
+        limit_s: How long it may take.
+        ending: Ends it once it is set.
+
+    Raises:
+        InvalidQueryError: As for `answer_apart`.
+        GivenUpError: As for `answer_apart`.
+    """
+    with TemporaryDirectory(prefix="nar-page-") as directory:
+        path = Path(directory) / "sides"
+        path.write_bytes(sides)
+        return answer_apart({**task, "sides": str(path)}, path.with_name("answer"), limit_s, ending)

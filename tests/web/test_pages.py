@@ -8,6 +8,7 @@ from base64 import b64decode
 from contextlib import ExitStack, contextmanager
 
 import numpy as np
+import psutil
 import pytest
 import torch
 from google.protobuf.json_format import MessageToDict, ParseDict
@@ -23,6 +24,7 @@ from nar.graphs.canonical import canonical
 from nar.index.filters import Filter, conditions_of
 from nar.motifs.partition import partition
 from nar.v1.retrieval_pb2 import SearchResult
+from nar.web import pages
 from nar.web.pages import AtlasExtras, page_of
 from nar.wire.graphs import encode_graph
 from nar.wire.records import decode_answer
@@ -228,6 +230,48 @@ def test_bodies_that_do_not_end_are_few(indexed):
         assert refusals(opened) == [429] * 18
         # A body that comes at once needs no turn.
         assert post(server, "model", architecture="none")[0] == 404
+
+
+def chain(nodes):
+    """A legal graph of many nodes, as JSON; no two of its blocks are alike."""
+    kinds = ["conv", "relu", "add", "mul", "linear", "softmax"]
+    return {
+        "operators": kinds,
+        "nodes": [(each * each + each // 7) % len(kinds) for each in range(nodes)],
+        "edgeIndex": {"sources": list(range(nodes - 1)), "targets": list(range(1, nodes))},
+    }
+
+
+@pytest.mark.slow
+def test_large_models_are_compared_beside_as_small_ones_are_here(server, monkeypatch):
+    pair = {"first": {"architecture": "timm:a"}, "second": {"architecture": "timm:deep"}}
+    _, _, here = post(server, "diff", **pair)
+    monkeypatch.setattr(pages, "_LARGE_NODES", 0)
+    assert post(server, "diff", **pair)[2] == here
+
+
+@pytest.mark.slow
+def test_a_comparison_that_takes_too_long_is_ended(indexed):
+    _, embedder, _, index = indexed
+    page = page_of(ServerConfig(max_call_s=0.05), None, AtlasExtras())
+    sides = {"first": {"graph": chain(1_500)}, "second": {"graph": chain(1_501)}}
+    with live_server(embedder, index, page=page, web_port=0) as server:
+        status, _, said = post(server, "diff", **sides)
+        assert (status, "took longer" in said["message"]) == (504, True)
+        children = psutil.Process().children(recursive=True)
+        assert [each for each in children if "nar.web.reading" in each.cmdline()] == []
+
+
+@pytest.mark.slow
+def test_two_models_have_a_bound_together(indexed):
+    _, embedder, _, index = indexed
+    page = page_of(ServerConfig(max_call_nodes=2_000), None, AtlasExtras())
+    with live_server(embedder, index, page=page, web_port=0) as server:
+        sides = {"first": {"graph": chain(1_000)}, "second": {"graph": chain(1_001)}}
+        status, _, said = post(server, "diff", **sides)
+        assert (status, "2,001" in said["message"]) == (400, True)
+        faulty = {**sides, "second": {"graph": {**chain(900), "nodes": [99] * 900}}}
+        assert post(server, "diff", **faulty)[0] == 400
 
 
 def test_what_can_be_asked_for_is_offered(server):
