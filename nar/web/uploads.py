@@ -1,6 +1,7 @@
 """What the page leaves to processes beside: files from outside, and comparisons of large models."""
 
 import asyncio
+import shutil
 import threading
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
@@ -19,6 +20,8 @@ from nar.v1.retrieval_pb2 import Graph
 _MODULE: Final = "nar.web.reading"
 # Chosen: so long a person waits for a file to come, and as long for it to be read.
 _MAX_S: Final = 100.0
+# Chosen: of the room that is left where temporary files lie, what one file may take.
+_DISK_SHARE: Final = 0.5
 
 
 class Turns:
@@ -92,10 +95,16 @@ def _not_taken(path: Path) -> str:
 
 
 async def _write(path: Path, parts: AsyncIterator[bytes]) -> None:
+    # Whoever else writes to the volume of temporary files needs room, too.
+    most = int(_DISK_SHARE * shutil.disk_usage(path.parent).free)
+    came = 0
     try:
         async with asyncio.timeout(_MAX_S):
             with path.open("wb") as file:
                 async for part in parts:
+                    came += len(part)
+                    if came > most:
+                        raise OverloadedError(f"there is room for {most:,} bytes here; try later")
                     await asyncio.to_thread(file.write, part)
     except TimeoutError:
         raise SlowUploadError(f"the file did not come within {_MAX_S:.0f} s") from None

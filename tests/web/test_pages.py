@@ -3,6 +3,7 @@
 import http.client
 import json
 import select
+import shutil
 import socket
 from base64 import b64decode
 from contextlib import ExitStack, contextmanager
@@ -26,6 +27,7 @@ from nar.motifs.partition import partition
 from nar.v1.retrieval_pb2 import SearchResult
 from nar.web import pages
 from nar.web.pages import AtlasExtras, page_of
+from nar.web.reading import memory_bytes
 from nar.wire.graphs import encode_graph
 from nar.wire.records import decode_answer
 from nar.wire.settings import ServerConfig
@@ -272,6 +274,41 @@ def test_two_models_have_a_bound_together(indexed):
         assert (status, "2,001" in said["message"]) == (400, True)
         faulty = {**sides, "second": {"graph": {**chain(900), "nodes": [99] * 900}}}
         assert post(server, "diff", **faulty)[0] == 400
+
+
+def test_a_file_leaves_room_where_temporary_files_lie(server, monkeypatch):
+    usage = shutil.disk_usage("/")._replace(free=1_000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    status, _, said = ask(server, "/page/file?name=a.onnx", b"x" * 501)
+    assert (status, said["message"]) == (429, "there is room for 500 bytes here; try later")
+
+
+# Less than any machine has.
+MIB = 1024**2
+
+
+@pytest.mark.parametrize(
+    ("groups", "files", "bytes_"),
+    [
+        ("0::/", {"memory.max": 3 * MIB}, 3 * MIB),
+        ("0::/pod/box", {"pod/memory.max": MIB, "pod/box/memory.max": "max"}, MIB),
+        ("0::/hidden/path", {"memory.max": 2 * MIB}, 2 * MIB),
+        ("9:memory:/box\n8:cpu:/box", {"memory/box/memory.limit_in_bytes": MIB}, MIB),
+        ("9:memory:/", {"memory/memory.limit_in_bytes": 2**63 - 4096}, None),
+        ("0::/", {"memory.max": "max"}, None),
+        (None, {}, None),
+    ],
+)
+def test_a_process_beside_knows_the_memory_of_its_container(tmp_path, groups, files, bytes_):
+    own = tmp_path / "own"
+    if groups is not None:
+        own.write_text(groups + "\n")
+    for name, content in files.items():
+        file = tmp_path / "groups" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{content}\n")
+    found = memory_bytes(tmp_path / "groups", own)
+    assert found == (bytes_ or psutil.virtual_memory().total)
 
 
 def test_what_can_be_asked_for_is_offered(server):
