@@ -101,6 +101,9 @@ class Watched(Generic[Content]):
         paths: The files. They may be missing for a moment while they are replaced.
         read: Reads all the files; raises ConfigError or OSError if they are at fault.
 
+    Attributes:
+        is_stale: Whether the files have changed since, and could not be read.
+
     Raises:
         ConfigError: From the first reading.
         OSError: From the first reading.
@@ -125,6 +128,7 @@ class Watched(Generic[Content]):
         # Taken before the files are read, so that a file that changes meanwhile is read again.
         self._stamps = self._stamps_now()
         self._content = read()
+        self.is_stale = False
 
     def content(self) -> Content:
         """The content that the files have now, or had when they were last good."""
@@ -145,8 +149,10 @@ class Watched(Generic[Content]):
         try:
             self._content = self._read()
         except (ConfigError, OSError) as error:
+            self.is_stale = True
             log.warning("%s stay as they were: %s", self._name, error)
         else:
+            self.is_stale = False
             log.info("%s were read again", self._name)
 
     def _stamps_now(self) -> tuple[Stamp | None, ...]:

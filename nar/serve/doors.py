@@ -107,24 +107,27 @@ def doors(config: ServerConfig, telemetry: Telemetry) -> list[Layer]:
     Raises:
         ConfigError: The tokens cannot be read.
     """
-    return [Outcome(telemetry), *locks(config), *([] if config.writable else [only_reads])]
+    further: list[Layer] = [] if config.writable else [only_reads]
+    return [Outcome(telemetry), *locks(config, telemetry), *further]
 
 
-def locks(config: ServerConfig) -> list[Layer]:
+def locks(config: ServerConfig, telemetry: Telemetry) -> list[Layer]:
     """The layer that wants a token of every caller; none where the server has no tokens.
 
     Raises:
         ConfigError: The tokens cannot be read.
     """
     tokens = Tokens(config)
+    telemetry.tokens_stale.set_function(lambda: tokens.are_stale)
     return [Authentication(tokens)] if tokens.are_wanted else []
 
 
 class Tokens:
     """The tokens of a server; a file holds one a line, lines that begin with ``#`` hold none.
 
-    The token of the configuration is a writer's. While a changed file is at fault, the tokens that
-    it held before stay valid.
+    The token of the configuration is a writer's. A file that is emptied while the server runs holds
+    no token, and whoever had one is a stranger. While a changed file cannot be read, the tokens
+    that it held before stay valid.
 
     Args:
         config: Says where the tokens are.
@@ -140,16 +143,25 @@ class Tokens:
             "writer": config.writer_tokens_file,
             "reader": config.reader_tokens_file,
         }
+        named = {role: path for role, path in paths.items() if path}
+        for path in named.values():
+            check_tokens(path)
         self._files = {
             role: Watched(f"the tokens of every {role}", [path], partial(_logged, role, path))
-            for role, path in paths.items()
-            if path
+            for role, path in named.items()
         }
 
     @property
     def are_wanted(self) -> bool:
         """Whether callers must bring a token."""
         return bool(self._fixed or self._files)
+
+    @property
+    def are_stale(self) -> bool:
+        """Whether a file has changed and cannot be read: tokens taken out of it are valid still."""
+        for file in self._files.values():
+            file.content()
+        return any(file.is_stale for file in self._files.values())
 
     def role(self, authorization: str) -> Role | None:
         """What the sender of this metadata may do; None for a stranger.
@@ -335,8 +347,18 @@ def token_name(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()[:8]
 
 
+def check_tokens(path: Path) -> None:
+    """See that a file holds tokens, for a server that starts.
+
+    Raises:
+        ConfigError: It cannot be read, or holds none.
+    """
+    if not read_tokens(path):
+        raise ConfigError(f"{path} holds no token; wanted one a line")
+
+
 def read_tokens(path: Path) -> Digests:
-    """Digests of the tokens in a file.
+    """Digests of the tokens in a file, which may be none.
 
     Raises:
         ConfigError: Names file and line, never a token.
@@ -353,8 +375,6 @@ def read_tokens(path: Path) -> Digests:
                 digests.add(_digest(check_token(line)))
             except ValueError as error:
                 raise ConfigError(f"{path}, line {number}: {error}") from error
-    if not digests:
-        raise ConfigError(f"{path} holds no token; wanted one a line")
     return frozenset(digests)
 
 

@@ -126,7 +126,7 @@ class QueryServer:
         from nar.serve.http.server import WebServer
 
         methods = list(method_routes(dispatch, self._config.max_message_bytes))
-        layers = (*locks(self._config), self._page_admission)
+        layers = (*locks(self._config, self._telemetry), self._page_admission)
         web = WebServer(self._config, methods, page or Site(), layers)
         most = self._config.max_connections
         self._telemetry.watch_connections("web", lambda: web.connections.held, most)

@@ -129,6 +129,11 @@ class Telemetry:
             ("port",),
             registry=self.registry,
         )
+        self.tokens_stale = prometheus.Gauge(
+            "nar_tokens_stale",
+            "1 while a file of tokens has changed and cannot be read, 0 otherwise.",
+            registry=self.registry,
+        )
         self.most_of_a_caller = prometheus.Gauge(
             "nar_caller_in_flight_most",
             "Calls begun of the caller who has begun most.",

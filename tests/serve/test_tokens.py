@@ -4,6 +4,7 @@ import logging
 import re
 
 import pytest
+from asking import sample
 from live_server import live_server
 from tiny_index import KNOWN
 from typer.testing import CliRunner
@@ -41,6 +42,31 @@ def test_several_tokens_from_files_change_while_the_server_runs(embedder, index,
         assert "line 1: wanted a token of visible ASCII" in caplog.text
     assert f"tokens of readers: 2 in {readers}" in caplog.text
     assert "words" not in caplog.text
+
+
+@pytest.mark.parametrize("emptied", ["", "\n", "# red\n"], ids=["empty", "blank", "commented"])
+def test_a_file_without_tokens_lets_nobody_in(tmp_path, emptied):
+    readers = tmp_path / "readers"
+    readers.write_text("red\n")
+    tokens = Tokens(ServerConfig(reader_tokens_file=readers))
+    assert tokens.role("Bearer red") == "reader"
+    readers.write_text(emptied)
+    assert tokens.role("Bearer red") is None
+    assert (tokens.are_wanted, tokens.are_stale) == (True, False)
+    with pytest.raises(ConfigError, match="holds no token"):
+        Tokens(ServerConfig(reader_tokens_file=readers))
+
+
+def test_a_file_that_cannot_be_read_revokes_nothing_and_is_told(embedder, index, tmp_path):
+    readers = tmp_path / "readers"
+    readers.write_text("red\n")
+    with live_server(embedder, index, reader_tokens_file=readers) as server:
+        readers.unlink()
+        assert asked(server, "red") == len(KNOWN)
+        assert sample(server, "nar_tokens_stale") == 1
+        readers.write_text("blue\n")
+        assert sample(server, "nar_tokens_stale") == 0
+        assert (asked(server, "red"), asked(server, "blue")) == ("UNAUTHENTICATED", len(KNOWN))
 
 
 def test_a_caller_is_told_a_wrong_token_from_none(embedder, index, open_client, caplog):
