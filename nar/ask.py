@@ -12,7 +12,7 @@ from io import StringIO
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pyarrow as pa
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 
 from nar.answers.atlas import AtlasContent, read_atlas, shipped_atlas
 from nar.answers.bodies import SharedBody
@@ -24,6 +24,7 @@ from nar.answers.query import PARTS, Answer, Query
 from nar.answers.retrieve import Retriever
 from nar.answers.verdict import Resemblance
 from nar.base.asking import NOTHING_STATED, Asking
+from nar.base.console import SafeConsole
 from nar.base.errors import CorpusError
 from nar.corpus import Corpus, CorpusGraphs, shipped_corpus
 from nar.graphs.architecture import UNKNOWN, Architecture, Labels, architecture
@@ -66,15 +67,12 @@ class Shown(ABC):
     def __repr__(self) -> str:
         # In a notebook rich would show the text itself, in addition to returning it.
         text = StringIO()
-        console = Console(
+        console = SafeConsole(
             file=text,
             width=_WIDTH,
             force_jupyter=False,
             force_terminal=False,
             color_system=None,
-            markup=False,
-            emoji=False,
-            highlight=False,
         )
         console.print(self.view())
         return text.getvalue().rstrip()

@@ -145,3 +145,20 @@ def test_the_clock_of_what_is_left_begins_with_the_first_result():
     pace.note(69.0, 10)
     assert pace.left_s(69.0, done=10, total=100) == 90.0
     assert Pace(began=0.0).left_s(5.0, done=1, total=3) == 10.0
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("\x1b[31mred", "\\x1b[31mred"),
+        ("a\x9bb", "a\\x9bb"),
+        ("a\u202eb", "a\\u202eb"),
+        ("net:\u7f51", "net:\u7f51"),
+    ],
+)
+@pytest.mark.parametrize("is_error", [False, True])
+def test_what_would_steer_a_terminal_is_shown_as_an_escape(capsys, name, shown, is_error):
+    (console.stderr if is_error else console.stdout).print(display.properties(name, {"why": name}))
+    told = capsys.readouterr()
+    assert shown in (told.err if is_error else told.out)
+    assert "\x1b[31m" not in told.out + told.err

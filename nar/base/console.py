@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import sys
 import time
 import traceback
@@ -14,10 +15,11 @@ from functools import wraps
 from pathlib import Path
 from textwrap import indent
 from types import MappingProxyType
-from typing import Annotated, Final, ParamSpec, Protocol
+from typing import Annotated, Any, Final, ParamSpec, Protocol
 
 import typer
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.text import Text
 
 from nar.base.errors import NarError
@@ -35,9 +37,49 @@ _WAITED_FOR = 3
 # A row has a name and a reason with a path in it, of 4,096 letters each at most.
 _UNBOUNDED = 10_000
 
-# Names, paths and reasons come from outside: a `[tag]` or `:word:` in them stays as it is.
-stdout = Console(markup=False, emoji=False, highlight=False)
-stderr = Console(stderr=True, markup=False, emoji=False, highlight=False)
+# As `nar.index.filters.CONTROLS`, but for the line breaks and tabs that a layout is made of.
+_CONTROLS: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+)
+
+
+class SafeConsole(Console):
+    r"""A console for texts from outside: what would steer a terminal is shown as an escape.
+
+    A `[tag]` or `:word:` in a text stays as it is.
+
+    Args:
+        options: As for `rich.console.Console`.
+
+    Example:
+        >>> SafeConsole(file=sys.stdout).print("a\x1b[2Jb")
+        a\x1b[2Jb
+    """
+
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401
+        super().__init__(markup=False, emoji=False, highlight=False, **options)
+
+    def render_str(self, text: str, **options: Any) -> Text:  # noqa: ANN401
+        """The text of a string, escaped before it is measured."""
+        return super().render_str(_CONTROLS.sub(_escaped, text), **options)
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        """The segments of a renderable; rich's own control segments are left alone."""
+        for segment in super().render(renderable, options):
+            if segment.control or not _CONTROLS.search(segment.text):
+                yield segment
+            else:
+                yield Segment(_CONTROLS.sub(_escaped, segment.text), segment.style)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return ascii(found[0])[1:-1]
+
+
+stdout = SafeConsole()
+stderr = SafeConsole(stderr=True)
 P = ParamSpec("P")
 
 # Errors that a person can mend: no room, no right, a file too large for a limit, a broken disk.
@@ -369,7 +411,7 @@ def show(value: Mapping[str, object], view: Callable[[], RenderableType], *, as_
     else:
         # A terminal says how wide a line may be; in a pipe or a file, a line holds a whole row.
         has_width = stdout.is_terminal or "COLUMNS" in os.environ
-        wide = Console(width=_UNBOUNDED, markup=False, emoji=False, highlight=False)
+        wide = SafeConsole(width=_UNBOUNDED)
         (stdout if has_width else wide).print(view())
 
 

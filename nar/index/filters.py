@@ -29,6 +29,9 @@ MAX_DEPTH: Final = 8
 # 576,000 texts, which take a Milvus server more than a minute.
 MAX_VALUES: Final = 10_000
 
+# Of C0, DEL and C1, ends of lines and paragraphs, and what turns the direction of text: in a
+# terminal a name would move the cursor or write the clipboard, in a list look like another name.
+CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _ROW: Final = "nar.condition"
 
@@ -212,6 +215,19 @@ def text_fault(value: object, max_bytes: int) -> str | None:
         return "wanted text that UTF-8 can carry, came a lone surrogate"
     size = len(value.encode())
     return f"wanted at most {max_bytes} bytes, came {size}" if size > max_bytes else None
+
+
+def label_fault(value: object, max_bytes: int) -> str | None:
+    r"""Why a value cannot be a name or a label of a row; None if it can.
+
+    Example:
+        >>> label_fault("net\x1b[2J", 40)
+        "wanted no control characters, came '\\x1b'"
+    """
+    fault = text_fault(value, max_bytes)
+    if fault is None and (found := CONTROLS.search(str(value))):
+        return f"wanted no control characters, came {found[0]!a}"
+    return fault
 
 
 def _check_group(field_path: str, several: tuple[Filter, ...]) -> None:

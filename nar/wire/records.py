@@ -20,7 +20,7 @@ from nar.graphs.architecture import Architecture, Labels, Tier
 from nar.graphs.design_change import DesignChange
 from nar.graphs.fingerprints import Fingerprinted, Sameness
 from nar.graphs.graph import ComputationalGraph
-from nar.index.filters import text_fault
+from nar.index.filters import label_fault
 from nar.index.rows import TEXT_BYTES, Hit, IndexEntry, IndexState
 from nar.v1 import retrieval_pb2
 from nar.v1 import retrieval_pb2 as wire
@@ -296,7 +296,7 @@ def decode_new(
     if not message.name:
         raise InvalidQueryError("name", "wanted a name, came none")
     for column, limit in TEXT_BYTES.items():
-        fault = text_fault(getattr(message, column), limit)
+        fault = label_fault(getattr(message, column), limit)
         if fault:
             raise InvalidQueryError(column, fault)
     tier = _tier(message.tier)

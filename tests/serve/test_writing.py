@@ -81,6 +81,22 @@ def nothing_stays(written):
     assert digests(written) == before
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["\x1b[31mred", "a\r\nb", "a\x00", "a\x9b2J", "a\u202eb", "a\u2066b", "a\u2028b", "\x7f"],
+)
+def test_what_would_steer_a_terminal_is_no_name_and_no_label(stub, name):
+    for item in (new(name), new(family=name)):
+        [answer] = upsert(stub, item)
+        assert (answer.status.code, "control" in answer.status.message) == (INVALID_ARGUMENT, True)
+
+
+def test_letters_of_every_language_are_names(stub):
+    name = "mine:Zo\u00eb/\u7f51\u7edc \U0001f600"
+    assert [each.status.code for each in upsert(stub, new(name))] == [OK]
+    assert [each.status.code for each in delete(stub, name)] == [OK]
+
+
 def test_what_is_written_is_found(stub, embedder, written):
     labels = {"source": "mine", "library": "mine 1", "family": "f", "block": "cnn", "task": "t"}
     labels["tier"] = "swept"
