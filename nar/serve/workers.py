@@ -11,7 +11,7 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from threading import Event
@@ -223,6 +223,22 @@ class WaitingRoom:
         self._waiting.clear()
 
 
+def _replies(calls: Sequence[Waiting]) -> Sequence[Reply]:
+    """What becomes of calls that are answered together: one reply for each, whatever happens.
+
+    A call without a reply would keep its place, its bytes and its share of the lane for good.
+    """
+    try:
+        replies = calls[0].work([each.received for each in calls])
+        if len(replies) != len(calls):
+            raise AssertionError(f"wanted {len(calls)} replies, came {len(replies)}")
+    except BaseException as error:  # it may be an exit that a library asks for
+        fault = RuntimeError("the work on these calls ended without replies")
+        fault.__cause__ = error
+        return [fault] * len(calls)
+    return replies
+
+
 class Pool:
     """Threads, each of which takes its share of the calls that wait, and answers them together.
 
@@ -299,7 +315,7 @@ class Pool:
         began, thread = time.monotonic(), threading.get_ident()
         self._began[thread] = began
         try:
-            replies = calls[0].work([each.received for each in calls])
+            replies = _replies(calls)
         finally:
             del self._began[thread]
         took_s = (time.monotonic() - began) / len(calls)

@@ -221,3 +221,21 @@ def test_a_room_that_is_closed_sends_everyone_away():
     assert before.answered.cancelled()
     assert after.answered.cancelled()
     assert room.taken_along() == []
+
+
+def exits(_):
+    raise SystemExit(3)
+
+
+@pytest.mark.parametrize("work", [exits, lambda _: []], ids=["exits", "says too little"])
+def test_no_call_is_left_without_an_end(work):
+    pool = Pool("small", 1, max_wait_s=1, max_bytes=1_000)
+
+    async def answered():
+        return await pool.answer(call_of(), asked_of(), work, alone=False)
+
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="without replies"):
+            asyncio.run(answered())
+    assert (pool.is_busy, pool.lane.expected_wait_s) == (False, 0)
+    pool.shutdown()
