@@ -99,10 +99,20 @@ def test_reading_takes_a_post(live):
         ({"Host": "localhost:7", "Origin": "http://localhost:8"}, 403),
         ({"Host": "localhost:7", "Origin": "https://localhost:7"}, 403),
         ({"Origin": "null"}, 403),
+        ({"Sec-Fetch-Site": "same-origin"}, 200),
+        ({"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate"}, 200),
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}, 403),
     ],
 )
 def test_only_pages_of_this_server_ask(live, headers, status):
     assert ask(live, "/v1/describe", **headers)[0] == status
+
+
+def test_a_link_of_another_site_may_lead_to_the_page(live):
+    link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    assert ask(live, "/", method="GET", **link)[0] == 404  # this server has no page
+    assert ask(live, "/page/map", method="GET", **link)[0] == 403
 
 
 def test_every_reply_says_what_a_browser_may_do(live):

@@ -223,7 +223,8 @@ class Fence:
                 headers.setdefault("cache-control", "no-cache")
             await send(message)
 
-        fault = self._fault(Headers(scope=scope), scope["scheme"])
+        headers = Headers(scope=scope)
+        fault = self._fault(headers, scope["scheme"]) or _foreign(headers, scope["path"])
         if fault is None:
             await self._app(scope, receive, send_guarded)
         else:
@@ -259,3 +260,16 @@ class Fence:
         except ValueError:
             return name in self._names
         return True
+
+
+def _foreign(headers: Headers, path: str) -> str | None:
+    """Why a request that another site made the browser send is refused; None if it is not.
+
+    Where that needs no Origin, the browser says so in another header. Links to the page may stand
+    anywhere: what they open is not an answer, which costs work.
+    """
+    is_answer = path.startswith(("/page/", "/v1/"))
+    is_link = headers.get("sec-fetch-mode") == "navigate" and not is_answer
+    if headers.get("sec-fetch-site") == "cross-site" and not is_link:
+        return "wanted no request of another site, came one that a page of another site has made"
+    return None
