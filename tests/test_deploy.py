@@ -18,6 +18,7 @@ from grpc_health.v1 import health, health_pb2_grpc
 from grpc_health.v1.health_pb2 import HealthCheckResponse
 
 from nar.config import load_config
+from nar.serve.calls import SERVICE
 from nar.wire.settings import ServerConfig
 
 ROOT = Path(__file__).parents[1]
@@ -135,7 +136,18 @@ def test_ports_agree_with_the_defaults_of_the_server():
     assert {port["port"] for port in KINDS["Service"]["spec"]["ports"]} == ours
     assert set(map(int, re.search(r"^EXPOSE (.+)$", DOCKERFILE, re.M)[1].split())) == ours
     scraped = yaml.safe_load((DEPLOY / "prometheus.yml").read_text())
-    assert values(scraped, "targets") == [[f"server:{ServerConfig().metrics_port}"]]
+    asked = [ServerConfig().metrics_port, ServerConfig().port]
+    assert values(scraped, "targets") == [[f"server:{port}"] for port in asked]
+
+
+def test_the_probe_from_outside_asks_for_the_service_of_the_contract():
+    probing = yaml.safe_load(COMPOSE["configs"]["blackbox"]["content"])["modules"]["nar"]
+    assert (probing["prober"], probing["grpc"]["service"]) == ("grpc", SERVICE)
+    scraped = yaml.safe_load((DEPLOY / "prometheus.yml").read_text())
+    [job] = [each for each in scraped["scrape_configs"] if each["job_name"] == "nar-probe"]
+    assert job["params"] == {"module": ["nar"]}
+    addresses = [each["replacement"] for each in job["relabel_configs"] if "replacement" in each]
+    assert [each.partition(":")[0] in COMPOSE["services"] for each in addresses] == [True]
 
 
 def test_compose_publishes_on_loopback_only():
