@@ -2,13 +2,18 @@
 
 It speaks over standard input and output to the program that has started it, and opens no port.
 Questions come from a language model: names are looked up or captured, and a file of the user is
-read only if that runs none of its code, unless the one who starts the server lets it run.
+read only if that runs none of its code, unless the one who starts the server lets it run. Files lie
+below the folders that the server was given, and are read in a process of their own, with bounds.
 """
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from functools import wraps
-from typing import Annotated, Final
+from pathlib import Path
+from threading import Event, Timer
+from typing import Annotated, Any, Final
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -19,6 +24,7 @@ from nar import ask
 from nar.answers.naming import named
 from nar.answers.query import Answer
 from nar.base.asking import NOTHING_STATED, Asking
+from nar.base.children import Child, answer_parent, bound_this_process, task_of_parent
 from nar.base.errors import InvalidInputError, NarError
 from nar.base.workspace import version
 from nar.corpus import shipped_corpus
@@ -43,6 +49,8 @@ Inputs = Annotated[
         "without them they are found, and `assumed` has them."
     ),
 ]
+# Chosen: as long as an assistant waits for a tool, and as the page waits for a file.
+_MAX_S: Final = 100.0
 _INSTRUCTIONS: Final = (
     "Known neural architectures by their structure: what a model is, what it is closest to, where "
     "two differ, which blocks it repeats. Scores are cosines; 1.0 is the same network or a copy."
@@ -68,9 +76,11 @@ class Tools:
 
     Attributes:
         code: What the code of the user's Python files may do; None where none of it is run.
+        roots: Folders below which files may lie.
     """
 
     code: Asking | None = None
+    roots: tuple[Path, ...] = ()
 
     def search(
         self,
@@ -123,8 +133,9 @@ class Tools:
         """The name of a model, and what is stated of it.
 
         Raises:
-            InvalidInputError: The name means a Python file, which would be run.
+            InvalidInputError: The name means a Python file, which would be run, or another folder.
         """
+        check_place(name, self.roots)
         if ".py:" in named(name, shipped_corpus()).name and self.code is None:
             reason = (
                 "wanted a known name, or a file that is only read; a Python file would be run: "
@@ -135,18 +146,107 @@ class Tools:
         return name, replace(self.code or NOTHING_STATED, inputs=tuple(inputs or ()))
 
 
-def mcp_server(code: Asking | None = None) -> MCPServer:
+def file_of(name: str) -> Path | None:
+    """The file or folder that a name means, links followed; None for a name of another kind.
+
+    Example:
+        >>> file_of("timm:resnet50") is None, file_of("/").is_dir()
+        (True, True)
+    """
+    stem, is_code, _ = name.partition(".py:")
+    path = Path(f"{stem}.py" if is_code else name).expanduser()
+    return path.resolve() if name and path.exists() else None
+
+
+def check_place(name: str, roots: Sequence[Path]) -> None:
+    """See that a name, if it means a file, means one that may be asked about.
+
+    Raises:
+        InvalidInputError: The file lies elsewhere.
+    """
+    path = file_of(name)
+    if path is None or any(path.is_relative_to(root) for root in roots):
+        return
+    told = ", ".join(map(str, roots)) or "none"
+    raise InvalidInputError(
+        "model",
+        f"wanted a file below the folders of this server ({told}), came {path}: a server that was "
+        "started by `nar mcp --root FOLDER` reads there, too",
+    )
+
+
+def mcp_server(code: Asking | None = None, roots: Sequence[Path] = ()) -> MCPServer:
     """The server; ``run()`` answers on standard input and output until that ends.
 
     Args:
         code: What the code of the user's Python files may do; None where none of it is run.
+        roots: Folders below which the files lie that may be asked about; without, where it runs.
     """
     server = MCPServer("nar", instructions=_INSTRUCTIONS, version=version(), log_level="WARNING")
     reads_only = code is None or not code.allowed
     annotations = ToolAnnotations(readOnlyHint=reads_only, openWorldHint=not reads_only)
-    for tool in Tools(code).all():
-        server.add_tool(_with_tool_errors(tool), annotations=annotations)
+    resolved = tuple(Path(root).expanduser().resolve() for root in roots or (Path.cwd(),))
+    for tool in Tools(code, resolved).all():
+        server.add_tool(_with_tool_errors(_apart(tool, resolved)), annotations=annotations)
     return server
+
+
+def _apart(tool: Callable[..., Report], roots: Sequence[Path]) -> Callable[..., Report]:
+    """A tool that leaves files to a process beside, which may be wrong, slow or greedy.
+
+    Python files are run under a guard of their own, in further processes.
+    """
+
+    @wraps(tool)
+    def run(**named: Any) -> Report:  # noqa: ANN401
+        models = [str(named[name]) for name in ("model", "first", "second") if name in named]
+        for each in models:
+            check_place(each, roots)
+        is_data = [file_of(each) is not None and ".py" not in each for each in models]
+        if not any(is_data) or any(".py:" in each for each in models):
+            return tool(**named)
+        task = {"tool": tool.__name__, "named": named, "roots": list(map(str, roots))}
+        return _answered(task)
+
+    return run
+
+
+def _answered(task: Mapping[str, object]) -> Report:
+    ending = Event()
+    clock = Timer(_MAX_S, ending.set)
+    child = Child(__name__, task)
+    clock.start()
+    try:
+        answered = child.answer(ending)
+    finally:
+        clock.cancel()
+        child.close()
+    # A child that is to end may still answer, seconds after its time was over.
+    if answered is None or ending.is_set():
+        why = f"took longer than {_MAX_S:.0f} s" if ending.is_set() else "ended its reader"
+        raise NarError(f"the file {why}; `nar search FILE` in a shell has no limits")
+    if "fault" in answered:
+        raise NarError(answered["fault"])
+    report: Report = answered["report"]
+    return report
+
+
+def main() -> None:
+    """Answer one question about a file, for the server that has started this process."""
+    # An assistant waits for it, and a person for the assistant.
+    task, _ = task_of_parent(niceness=0)
+    bound_this_process()
+    tools = Tools(roots=tuple(map(Path, task["roots"])))
+    try:
+        # What a library prints is no part of the answer.
+        with redirect_stdout(sys.stderr):
+            report = getattr(tools, task["tool"])(**task["named"])
+    except NarError as error:
+        answer_parent({"fault": str(error)})
+    except MemoryError:
+        answer_parent({"fault": "the file takes more memory than one may"})
+    else:
+        answer_parent({"report": report})
 
 
 def _with_tool_errors(tool: Callable[..., Report]) -> Callable[..., Report]:
@@ -160,3 +260,7 @@ def _with_tool_errors(tool: Callable[..., Report]) -> Callable[..., Report]:
             raise ToolError(str(error)) from error
 
     return run
+
+
+if __name__ == "__main__":
+    main()

@@ -9,9 +9,10 @@ import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 from typer.testing import CliRunner
 
+from nar import mcp_server as mcp_server_module
 from nar.base.asking import Allowance, Asking
 from nar.cli.app import app
-from nar.mcp_server import mcp_server
+from nar.mcp_server import Tools, mcp_server
 
 ROOT = Path(__file__).parents[1]
 NAR = Path(sys.executable).with_name("nar")
@@ -80,6 +81,41 @@ def test_errors_say_the_way_out(tool, arguments, reason):
     _, is_error, said = called(tool, **arguments)
     assert is_error
     assert reason in said
+
+
+@pytest.mark.parametrize("way", ["beside", "link", "up"])
+def test_files_elsewhere_are_not_read(tmp_path, monkeypatch, way):
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    secret = tmp_path / "config.json"
+    secret.write_text("{}")
+    (inside / "link.json").symlink_to(secret)
+    monkeypatch.chdir(inside)
+    name = {"beside": str(secret), "link": "link.json", "up": "../config.json"}[way]
+    _, is_error, said = called("describe", model=name)
+    assert (is_error, "nar mcp --root FOLDER" in said) == (True, True)
+
+
+@pytest.mark.slow
+def test_a_file_is_read_in_a_process_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("config.json").write_text('{"model_type": "bert", "num_hidden_layers": 2}')
+    monkeypatch.setattr(Tools, "_model", None)  # it is not asked here
+    told, is_error, said = called("describe", model="config.json")
+    assert not is_error, said
+    assert told["family"] == "bert"
+    Path("broken.json").write_text("[" * 100)
+    _, is_error, said = called("describe", model="broken.json")
+    assert (is_error, "broken.json" in said) == (True, True)
+
+
+@pytest.mark.slow
+def test_a_file_that_takes_too_long_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("config.json").write_text('{"model_type": "bert"}')
+    monkeypatch.setattr(mcp_server_module, "_MAX_S", 0.01)
+    _, is_error, said = called("describe", model="config.json")
+    assert (is_error, "took longer than" in said) == (True, True)
 
 
 NET = """

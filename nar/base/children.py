@@ -9,6 +9,7 @@ is killed -------end of file--->  ends at once
 
 import json
 import os
+import resource
 import select
 import signal
 import subprocess
@@ -16,6 +17,7 @@ import sys
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final
 
 _CLOSE: Final = "close"
@@ -26,6 +28,15 @@ _NICENESS: Final = 10
 _LOOK_S: Final = 0.1
 # Chosen: how long a child may take to end in order, before it is killed.
 _CLOSING_S: Final = 3.0
+# Chosen: address space of the process. Most of it is what torch and its libraries map.
+_MAX_MAPPED_BYTES: Final = 12 * 1024**3
+# Of the memory that the server and this process have together. Measured with the shipped atlas: the
+# server and its index take 0.8 of the 3 GiB of its container, and 0.2 are what torch takes here.
+_MEMORY_SHARE: Final = 0.5
+# Chosen: a bound that holds even where the server is gone, which itself waits for 100 s.
+_MAX_CPU_S: Final = 120
+# Chosen: for each file that is written. A graph is far smaller, and no upload may fill the disk.
+_MAX_WRITTEN_BYTES: Final = 512 * 1024**2
 
 
 class Child:
@@ -110,3 +121,44 @@ def answer_parent(answer: Mapping[str, object]) -> None:
     """Give the parent its answer, if it is still there."""
     with suppress(BrokenPipeError):
         os.write(sys.stdout.fileno(), f"{json.dumps(answer)}\n".encode())
+
+
+def bound_this_process() -> None:
+    """Bound what a process takes that reads what strangers have made: memory, time, disk."""
+    bound(resource.RLIMIT_AS, _MAX_MAPPED_BYTES)
+    bound(resource.RLIMIT_DATA, int(_MEMORY_SHARE * memory_bytes()))
+    bound(resource.RLIMIT_CPU, _MAX_CPU_S)
+    bound(resource.RLIMIT_FSIZE, _MAX_WRITTEN_BYTES)
+
+
+def bound(kind: int, most: int) -> None:
+    """Limit a resource of this process, without raising the limit that it already has."""
+    _, hard = resource.getrlimit(kind)
+    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(kind, (most, most))
+
+
+def memory_bytes(
+    groups: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")
+) -> int:
+    """The memory that this process may use: of the machine, or of its control groups, if less.
+
+    Args:
+        groups: Where control groups are mounted, of version 1 or 2.
+        own: The file that names the groups of this process.
+    """
+    bounds = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    for line in own.read_text().splitlines() if own.exists() else ():
+        _, controllers, path = line.split(":", 2)
+        if controllers in ("", "memory"):
+            name = "memory.limit_in_bytes" if controllers else "memory.max"
+            group = Path(path.lstrip("/"))
+            # A group has no more than the groups around it; in a container the path may be hidden.
+            for each in (group, *group.parents):
+                bounds += _bounds_in(groups / controllers / each / name)
+    return min(bounds)
+
+
+def _bounds_in(file: Path) -> list[int]:
+    text = file.read_text().strip() if file.exists() else "max"
+    return [] if text == "max" else [int(text)]

@@ -453,6 +453,13 @@ def mcp(
             help="Let the assistant ask about classes in Python files, which run then.",
         ),
     ] = False,
+    root: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Folder below which files may be asked about, once or several times; by default "
+            "the folder where it is started."
+        ),
+    ] = None,
     *,
     asking: Asking,
 ) -> None:
@@ -466,4 +473,4 @@ def mcp(
             f"{error.name} is missing: pip install 'nar-search[mcp]'"
         ) from error
 
-    mcp_server(asking if run_code else None).run()
+    mcp_server(asking if run_code else None, root or ()).run()

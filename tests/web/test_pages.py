@@ -19,6 +19,7 @@ from waiting import wait_for
 from web_asking import ask
 
 from nar.answers.words import sentences
+from nar.base.children import memory_bytes
 from nar.base.model_files import READ
 from nar.client.client import Client
 from nar.graphs.canonical import canonical
@@ -27,7 +28,6 @@ from nar.motifs.partition import partition
 from nar.v1.retrieval_pb2 import SearchResult
 from nar.web import pages
 from nar.web.pages import AtlasExtras, page_of
-from nar.web.reading import memory_bytes
 from nar.wire.graphs import encode_graph
 from nar.wire.records import decode_answer
 from nar.wire.settings import ServerConfig
