@@ -49,6 +49,7 @@ OWNERS = {
     "uvicorn": ("nar/serve/http/",),
     **dict.fromkeys(("pymilvus", "milvus_lite"), ("nar/index/",)),
     "mcp": ("nar/mcp_server.py",),
+    "nar_kernel": ("nar/graphs/kernel.py",),
     "onnx": ("nar/capture/",),
     "typer": ("nar/base/console.py", "nar/base/asking_options.py", "nar/cli/", "cluster/"),
     "sklearn": ("nar/answers/map.py",),

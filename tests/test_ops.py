@@ -47,7 +47,7 @@ def named(identifiers):
     ("derived", "wanted"),
     [
         pytest.param(masked(borders.HAS_WEIGHTS), WEIGHTED, id="layers at borders"),
-        pytest.param(masked(neighbours._IS_EXCHANGED), EXCHANGED, id="not in skeletons"),
+        pytest.param(masked(neighbours.IS_EXCHANGED), EXCHANGED, id="not in skeletons"),
         pytest.param(masked(roles._IS_MAKER), MAKERS, id="makers"),
         pytest.param(masked(roles._IS_BEGIN), BEGINS_HEAD, id="begins of heads"),
         pytest.param(captured.LAYERS, f"{WEIGHTED} {LEARNED_NORMS} prelu", id="own parameters"),
@@ -86,10 +86,10 @@ def named(identifiers):
             id="several values",
         ),
         pytest.param(
-            masked(neighbours._IS_COMMUTATIVE), "add mul maximum minimum logical", id="commutative"
+            masked(neighbours.IS_COMMUTATIVE), "add mul maximum minimum logical", id="commutative"
         ),
         pytest.param(
-            named(canonical._COMMUTATIVE_IDS), "add mul maximum minimum logical", id="no order"
+            masked(canonical._IS_COMMUTATIVE), "add mul maximum minimum logical", id="no order"
         ),
     ],
 )
@@ -142,7 +142,7 @@ def test_a_norm_that_the_table_alone_gains_is_one_in_every_room():
         new = ops.op_id("new_norm")
         assert ops.OPS.index("new_norm") == new == len(ops.OPS) - 1
         assert roles._IS_MAKER[new]
-        assert neighbours._IS_EXCHANGED[new]
+        assert neighbours.IS_EXCHANGED[new]
         assert "new_norm" in LAYERS
         assert "new_norm" in rewrite._LAYERS
         print("one row is enough")

@@ -8,19 +8,21 @@ sorting the operands of each node.
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
+from functools import cached_property
 from hashlib import blake2b, sha256
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nar.graphs import kernel
 from nar.graphs.graph import ComputationalGraph, operand_lists
-from nar.graphs.ops import Trait, ids_with_any
+from nar.graphs.ops import Trait, mask_of
 
 Code = bytes
 # Chosen: 128 bits, so that among 2^40 different codes two are equal by chance once in 2^49.
 CODE_BYTES: Final = 16
-_COMMUTATIVE_IDS: Final = ids_with_any(Trait.COMMUTATIVE)
+_IS_COMMUTATIVE: Final = mask_of(Trait.COMMUTATIVE)
 
 
 class Adjacency:
@@ -28,9 +30,7 @@ class Adjacency:
 
     Attributes:
         graph: A valid graph in any numbering.
-        operands: Operands of each node, in their order.
-        order: Nodes, each after its operands.
-        commutative: For each node, whether its operands have no order.
+        unordered: Shape (nodes,), whether the operands of a node have no order.
 
     Args:
         graph: The graph.
@@ -38,14 +38,28 @@ class Adjacency:
 
     def __init__(self, graph: ComputationalGraph) -> None:
         self.graph = graph
-        self.operands = operand_lists(graph.nodes, graph.edge_index)
-        self.commutative = [number in _COMMUTATIVE_IDS for number in graph.op_ids.tolist()]
-        self._readers = self._read()
-        source, target = graph.edge_index
-        is_ordered = bool((source < target).all())
-        self.order = list(range(graph.nodes)) if is_ordered else self._topological_order()
+        self.unordered: NDArray[np.bool_] = _IS_COMMUTATIVE[graph.op_ids]
 
-    def _read(self) -> list[list[tuple[int, bytes]]]:
+    @cached_property
+    def operands(self) -> list[list[int]]:
+        """Operands of each node, in their order."""
+        return operand_lists(self.graph.nodes, self.graph.edge_index)
+
+    @cached_property
+    def commutative(self) -> list[bool]:
+        """For each node, whether its operands have no order."""
+        of_node: list[bool] = self.unordered.tolist()
+        return of_node
+
+    @cached_property
+    def order(self) -> list[int]:
+        """Nodes, each after its operands."""
+        source, target = self.graph.edge_index
+        is_ordered = bool((source < target).all())
+        return list(range(self.graph.nodes)) if is_ordered else self._topological_order()
+
+    @cached_property
+    def _readers(self) -> list[list[tuple[int, bytes]]]:
         """The readers of each node, each with the slot in which it reads the node."""
         readers: list[list[tuple[int, bytes]]] = [[] for _ in self.operands]
         most = max(map(len, self.operands), default=0)
@@ -76,6 +90,10 @@ class Adjacency:
         Args:
             initial: Code of each node by itself.
         """
+        compiled = kernel.compiled()
+        if compiled is not None:
+            codes = compiled.node_codes(*self._for_kernel(), _rows_of_bytes(initial))
+            return [codes[at : at + CODE_BYTES] for at in range(0, len(codes), CODE_BYTES)]
         operands, commutative = self.operands, self.commutative
         past: list[Code] = [b""] * len(initial)
         for node in self.order:
@@ -98,6 +116,23 @@ class Adjacency:
             future.sort()
             whole[node] = _digest(past[node] + b"".join(future))
         return whole
+
+    def in_canonical_order(self, codes: list[Code]) -> tuple[list[int], bool]:
+        """Nodes in canonical order by their codes; whether nodes that need an order are tied."""
+        compiled = kernel.compiled()
+        if compiled is not None:
+            nodes, is_tied = compiled.canonical_order(*self._for_kernel(), _rows_of_bytes(codes))
+            return nodes.tolist(), is_tied
+        depths = _depths(self)
+        outputs = sorted(set(self.order).difference(*self.operands))
+        roots = sorted(outputs, key=lambda node: (-depths[node], codes[node]))
+        is_tied = _are_tied(self, depths, codes, outputs)
+        return _deepest_first_order(self, depths, codes, roots), is_tied
+
+    def _for_kernel(self) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+        """The edges, and for each node whether its operands have no order."""
+        edges = np.ascontiguousarray(self.graph.edge_index, dtype=np.int32)
+        return edges, self.unordered.view(np.uint8)
 
     def topology(self) -> str:
         """Topology fingerprint of the graph."""
@@ -177,17 +212,22 @@ def _bytes_of_rows(rows: NDArray[np.integer]) -> list[bytes]:
     return [content[start : start + width] for start in range(0, len(content), width)]
 
 
+def _rows_of_bytes(codes: list[Code]) -> NDArray[np.uint8]:
+    """Codes of one length as a table: shape (nodes, bytes)."""
+    return np.frombuffer(b"".join(codes), dtype=np.uint8).reshape(len(codes), -1)
+
+
 def _ordered(
     adjacency: Adjacency, codes: list[Code]
 ) -> tuple[ComputationalGraph, NDArray[np.int64]]:
-    graph, depths = adjacency.graph, _depths(adjacency)
-    outputs = set(adjacency.order).difference(*adjacency.operands)
-    if _are_tied(adjacency, depths, codes, outputs):
+    graph = adjacency.graph
+    nodes, is_tied = adjacency.in_canonical_order(codes)
+    if is_tied:
         # A second round of codes separates equal operands by their other readers.
         refined = adjacency.codes(codes)
         codes = [code + again for code, again in zip(codes, refined, strict=True)]
-    roots = sorted(outputs, key=lambda node: (-depths[node], codes[node]))
-    order = np.array(_deepest_first_order(adjacency, depths, codes, roots), dtype=np.int64)
+        nodes, _ = adjacency.in_canonical_order(codes)
+    order = np.array(nodes, dtype=np.int64)
     position = np.empty(graph.nodes, dtype=np.int32)
     position[order] = np.arange(graph.nodes, dtype=np.int32)
     ordered = replace(
@@ -265,7 +305,7 @@ def _visiting_order(
 def _renumbered_edges(adjacency: Adjacency, position: NDArray[np.int32]) -> NDArray[np.int32]:
     """Edges by target, then in the order of operands, or by source where operands have no order."""
     sources, targets = position[adjacency.graph.edge_index]
-    unordered = np.array(adjacency.commutative)[adjacency.graph.edge_index[1]]
+    unordered = adjacency.unordered[adjacency.graph.edge_index[1]]
     slots = np.where(unordered, sources, np.arange(len(sources)))
     by_target = np.lexsort((slots, targets))
     return np.stack([sources[by_target], targets[by_target]])

@@ -13,9 +13,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.graphs.ops import Trait, mask_of, op_id
+from nar.graphs import kernel
+from nar.graphs.ops import MAX_OP_ID, Trait, mask_of, op_id
 from nar.graphs.ragged import Integers
-from nar.motifs.neighbours import Wiring
+from nar.motifs.neighbours import IS_COMMUTATIVE, IS_EXCHANGED, Wiring
 
 # Chosen: at most so many operators without weights may stand between a layer and the border: a
 # norm, an activation, a pooling, and one more.
@@ -24,6 +25,12 @@ REACH: Final = 4
 HAS_WEIGHTS: Final = mask_of(Trait.WEIGHTED)
 INPUT: Final = op_id("input")
 EMBEDDING: Final = op_id("embedding")
+
+_IDS: Final = np.arange(MAX_OP_ID + 1)
+# What the compiled kernel is told of operators.
+PROPERTIES: Final = kernel.properties(
+    IS_COMMUTATIVE, IS_EXCHANGED, HAS_WEIGHTS, _IDS == INPUT, _IDS == EMBEDDING
+)
 
 
 def at_border(wires: Wiring) -> NDArray[np.bool_]:

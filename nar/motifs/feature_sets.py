@@ -26,11 +26,13 @@ stands for "twice or more". A third code stands for "four times or more".
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nar.graphs import kernel
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.hashing import (
     AFTER,
@@ -45,9 +47,11 @@ from nar.graphs.hashing import (
     salted,
 )
 from nar.graphs.ragged import Integers, offsets, owners, ranks, slices
-from nar.motifs.borders import at_border
+from nar.motifs.borders import PROPERTIES, REACH, at_border
 from nar.motifs.config import FeatureKind
 from nar.motifs.neighbours import (
+    CHANNEL_RATIO,
+    HEADS,
     Wiring,
     refine,
     skeleton,
@@ -119,11 +123,54 @@ def feature_sets(
         partitions: At least one graph, cut into motifs.
         border_widths: See `nar.motifs.config.MotifConfig`.
     """
+    compiled = kernel.compiled()
+    if compiled is not None:
+        return _sets_compiled(partitions, compiled, border_widths)
     graphs = [partition.graph for partition in partitions]
     of_node = owners([graph.nodes for graph in graphs])
     of_motif = owners([part.motifs for part in partitions])
     motif_codes = np.concatenate([part.motif_codes for part in partitions])
     return _sets(graphs, of_node, (of_motif, motif_codes), len(graphs), border_widths)
+
+
+def _sets_compiled(
+    partitions: Sequence[MotifPartition], compiled: kernel.Kernel, border_widths: bool
+) -> FeatureSets:
+    rules = _feature_rules(compiled, border_widths)
+    codes, aspects, weights, left_out = zip(
+        *(
+            compiled.features(
+                np.ascontiguousarray(partition.graph.op_ids, dtype=np.uint16),
+                np.ascontiguousarray(partition.graph.attributes, dtype=np.int16),
+                np.ascontiguousarray(partition.graph.edge_index, dtype=np.int32),
+                np.ascontiguousarray(partition.motif_codes),
+                PROPERTIES,
+                rules,
+            )
+            for partition in partitions
+        ),
+        strict=True,
+    )
+    _log_hubs(sum(left_out))
+    start = offsets([len(of_graph) for of_graph in codes])
+    return FeatureSets(
+        np.concatenate(codes), np.concatenate(aspects), np.concatenate(weights), start
+    )
+
+
+@cache
+def _feature_rules(compiled: kernel.Kernel, border_widths: bool) -> object:
+    return compiled.FeatureRules(
+        salts=kernel.salts(compiled),
+        border_widths=border_widths,
+        channel_ratio=CHANNEL_RATIO,
+        heads=HEADS,
+        reach=REACH,
+        whole_steps=_WHOLE_STEPS,
+        max_neighbours=MAX_NEIGHBOURS,
+        max_level=MAX_LEVEL,
+        code_bits=_CODE_BITS,
+    )
 
 
 def motif_feature_sets(
@@ -195,9 +242,13 @@ def _sets(
 def _paths(owner: Integers, nodes: Codes, wires: Wiring) -> "_Aspect":
     """The paths of each owner; a path belongs to the owner of its middle node."""
     walked = paths(nodes, wires)
-    if walked.cut:
-        _log.info("paths leave out %d neighbours of hubs", walked.cut)
+    _log_hubs(walked.cut)
     return _weighted(*levels(owner[walked.middle], walked))
+
+
+def _log_hubs(left_out: int) -> None:
+    if left_out:
+        _log.info("paths leave out %d neighbours of hubs", left_out)
 
 
 def _whole(owner: Integers, codes: Codes, count: int) -> "_Aspect":

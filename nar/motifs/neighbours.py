@@ -31,10 +31,10 @@ from nar.graphs.hashing import ATTRIBUTE, CHILD, SLOT, Codes, mix, operator_code
 from nar.graphs.ops import ATTRIBUTES, Trait, mask_of
 from nar.graphs.ragged import Integers, offsets
 
-_CHANNEL_RATIO: Final = ATTRIBUTES.index("channel_ratio")
-_HEADS: Final = ATTRIBUTES.index("heads")
+CHANNEL_RATIO: Final = ATTRIBUTES.index("channel_ratio")
+HEADS: Final = ATTRIBUTES.index("heads")
 _LARGEST = np.uint64(0xFFFFFFFFFFFFFFFF)
-_IS_COMMUTATIVE = mask_of(Trait.COMMUTATIVE)
+IS_COMMUTATIVE = mask_of(Trait.COMMUTATIVE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def wired(op_ids: Integers, source: Integers, target: Integers) -> Wiring:
     """
     in_start = offsets(np.bincount(target, minlength=len(op_ids)))
     slot = np.arange(len(target)) - in_start[target]
-    slot[_IS_COMMUTATIVE[op_ids[target]]] = 0
+    slot[IS_COMMUTATIVE[op_ids[target]]] = 0
     by_source = np.argsort(source, kind="stable")
     ordered = source[by_source]
     is_first = np.ones(len(ordered), dtype=bool)
@@ -124,7 +124,7 @@ def encode_neighbours(graph: ComputationalGraph, steps: int) -> Codes:
 def tells_operands_apart(wires: Wiring) -> NDArray[np.bool_]:
     """Shape (edges,): whether the target has several operands whose order counts."""
     has_several = np.diff(wires.in_start) > 1
-    of_target: NDArray[np.bool_] = (has_several & ~_IS_COMMUTATIVE[wires.op_ids])[wires.target]
+    of_target: NDArray[np.bool_] = (has_several & ~IS_COMMUTATIVE[wires.op_ids])[wires.target]
     return of_target
 
 
@@ -191,14 +191,14 @@ def with_attributes(
     """Codes with all attributes; if borders are given, without widths at borders and heads."""
     attributes = np.concatenate([graph.attributes for graph in graphs]).astype(np.int64)
     if borders is not None:
-        attributes[borders, _CHANNEL_RATIO] = 0
-        attributes[:, _HEADS] = 0
+        attributes[borders, CHANNEL_RATIO] = 0
+        attributes[:, HEADS] = 0
     for column in attributes.T:
         codes = salted(codes, column, ATTRIBUTE)
     return codes
 
 
-_IS_EXCHANGED: Final = mask_of(Trait.NORM | Trait.ACTIVATION | Trait.ARITHMETIC)
+IS_EXCHANGED: Final = mask_of(Trait.NORM | Trait.ACTIVATION | Trait.ARITHMETIC)
 
 
 def skeleton(wires: Wiring) -> tuple[NDArray[np.bool_], Wiring]:
@@ -210,7 +210,7 @@ def skeleton(wires: Wiring) -> tuple[NDArray[np.bool_], Wiring]:
     Returns:
         Shape (nodes,), which nodes are left; and the wiring of these nodes.
     """
-    gone = _IS_EXCHANGED[wires.op_ids] & (np.diff(wires.in_start) == 1)
+    gone = IS_EXCHANGED[wires.op_ids] & (np.diff(wires.in_start) == 1)
     # The node that stands for each removed node: every round doubles the steps taken upwards.
     stands_for = np.arange(len(gone))
     stands_for[gone] = wires.source[wires.in_start[:-1][gone]]

@@ -27,18 +27,32 @@ Nodes of motifs and contexts stand in canonical order; parameters and FLOPs are 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nar.graphs import kernel
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.hashing import POSITION, Codes, operator_codes, salted
 from nar.graphs.ops import op_name
 from nar.graphs.ragged import offsets, ranks
+from nar.motifs.borders import PROPERTIES
 from nar.motifs.config import MotifConfig, Splitting
 from nar.motifs.neighbours import Wiring, refine, wiring
-from nar.motifs.pieces import Starts, cut, flow, group_codes, grow, lengths, piece_codes, repeated
+from nar.motifs.pieces import (
+    MAX_ROUNDS,
+    MAX_SLOT,
+    Starts,
+    cut,
+    flow,
+    group_codes,
+    grow,
+    lengths,
+    piece_codes,
+    repeated,
+)
 
 _DEFAULT = MotifConfig()
 
@@ -107,6 +121,9 @@ def partition_all(
 
     Laid end to end, small graphs share the cost of each vector step.
     """
+    compiled = kernel.compiled()
+    if compiled is not None:
+        return [_cut_compiled(graph, compiled, config) for graph in graphs]
     if not graphs:
         return []
     wires = wiring(graphs)
@@ -116,6 +133,26 @@ def partition_all(
     starts = grow(starts, codes, borders)
     groups = _with_remainders(wires, starts, graph_of_node, config)
     return _partitions(graphs, wires, groups, config.steps)
+
+
+def _cut_compiled(
+    graph: ComputationalGraph, compiled: kernel.Kernel, config: MotifConfig
+) -> MotifPartition:
+    op_ids = np.ascontiguousarray(graph.op_ids, dtype=np.uint16)
+    edges = np.ascontiguousarray(graph.edge_index, dtype=np.int32)
+    rules = _cut_rules(compiled, config.steps, config.max_remainder_nodes)
+    return MotifPartition(graph, *compiled.cut(op_ids, edges, PROPERTIES, rules))
+
+
+@cache
+def _cut_rules(compiled: kernel.Kernel, steps: int, max_remainder: int) -> object:
+    return compiled.CutRules(
+        salts=kernel.salts(compiled),
+        steps=steps,
+        max_remainder=max_remainder,
+        max_slot=MAX_SLOT,
+        max_rounds=MAX_ROUNDS,
+    )
 
 
 def to_partition(

@@ -35,10 +35,10 @@ from nar.graphs.hashing import OUTSIDE, OWNER, PIECES, POSITION, Codes, mix, ope
 from nar.graphs.ragged import owners, ranks
 from nar.motifs.neighbours import Wiring, refine
 
-_MAX_SLOT = 2  # chosen: further operands from outside count alike: concat reads any number
+MAX_SLOT = 2  # chosen: further operands from outside count alike: concat reads any number
 
 # Chosen, only so that the loop ends in any case: every round but the last joins pieces.
-_MAX_ROUNDS = 64
+MAX_ROUNDS = 64
 
 Starts = NDArray[np.int64]  # first node of each piece, ascending, beginning with 0
 
@@ -111,9 +111,9 @@ def _outside_reads(wires: Wiring, group: NDArray[np.int64], outside: NDArray[np.
     source, target = wires.source[outside], wires.target[outside]
     nearest = np.full(int(group.max()) + 1, -1)
     np.maximum.at(nearest, group[target], source)
-    slot = np.minimum((np.flatnonzero(outside) - wires.in_start[target]), _MAX_SLOT)
+    slot = np.minimum((np.flatnonzero(outside) - wires.in_start[target]), MAX_SLOT)
     slot[wires.slot[outside] == 0] = 0
-    kind = slot + (_MAX_SLOT + 1) * (source < nearest[group[target]])
+    kind = slot + (MAX_SLOT + 1) * (source < nearest[group[target]])
     flags = np.zeros(len(group), dtype=np.uint64)
     begins = np.flatnonzero(np.diff(target, prepend=-1))  # edges ascend by target
     if len(begins):
@@ -217,7 +217,7 @@ class _Blocks:
 def _grown(blocks: _Blocks, borders: Flow, *, forks_too: bool) -> _Blocks:
     """Join pairs until none joins; a graph in which no pair joined is left out of later rounds."""
     done: list[_Blocks] = []
-    for _ in range(_MAX_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         graph = borders.graph[blocks.starts]
         allowed = graph[1:] == graph[:-1]
         if not forks_too:

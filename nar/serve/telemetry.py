@@ -16,6 +16,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoM
 from prometheus_client.registry import Collector
 
 from nar.base.errors import NarError
+from nar.graphs import kernel
 from nar.index.rows import ERRORS, IndexState
 
 METHODS: Final = (
@@ -183,6 +184,11 @@ class Telemetry:
         self._build = prometheus.Info(
             "nar_build", "Software of the server.", registry=self.registry
         )
+        self._graphs = prometheus.Info(
+            "nar_graphs",
+            "What reads graphs: the compiled kernel, or Python and numpy.",
+            registry=self.registry,
+        )
         prometheus.ProcessCollector(registry=self.registry)
         self._show_all_label_sets()
 
@@ -217,6 +223,7 @@ class Telemetry:
     def identify(self, *, version: str, fingerprint: str, name: str, dim: int) -> None:
         """Say which software serves the vectors of which encoder."""
         self._build.info({"version": version})
+        self._graphs.info({"read_by": kernel.in_use()})
         self._encoder.info({"fingerprint": fingerprint, "name": name, "dim": str(dim)})
 
     def call_ended(self, method: str, code: str, seconds: float) -> None:

@@ -5,6 +5,7 @@ import urllib.request
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
+from nar.graphs import kernel
 from nar.serve.telemetry import (
     BUCKETS_S,
     METHODS,
@@ -36,6 +37,7 @@ def test_identity_is_shown(telemetry):
     text = generate_latest(telemetry.registry).decode()
     assert 'nar_encoder_info{dim="512",fingerprint="abc",name="paper"} 1.0' in text
     assert 'nar_build_info{version="1.2.3"} 1.0' in text
+    assert f'nar_graphs_info{{read_by="{kernel.in_use()}"}} 1.0' in text
 
 
 def test_the_methods_are_those_of_the_contract():

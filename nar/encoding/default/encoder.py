@@ -32,6 +32,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from nar.encoding.default.recipe import SIZE_DIM, DefaultConfig
+from nar.graphs import kernel
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.hashing import WORD, Codes, salted
 from nar.graphs.ragged import Integers, offsets
@@ -258,6 +259,15 @@ def sketch(sets: FeatureSets, weights: Vectors, dim: int) -> Vectors:
     Returns:
         Shape (graphs, dim).
     """
+    compiled = kernel.compiled()
+    if compiled is not None:
+        return compiled.sketch(
+            np.ascontiguousarray(sets.codes),
+            np.ascontiguousarray(weights, dtype=np.float32),
+            np.ascontiguousarray(sets.start, dtype=np.int64),
+            dim,
+            int(WORD),
+        )
     here = np.flatnonzero(weights)
     codes, number = np.unique(sets.codes[here], return_inverse=True)
     entries = (weights[here], (number, sets.graph()[here]))
