@@ -6,6 +6,7 @@ DEMO    ?= work/demo
 VENV    := .venv
 BIN     := $(VENV)/bin
 STAMP   := $(VENV)/.installed
+KERNEL  := $(VENV)/.kernel
 # google/rpc/status.proto comes with googleapis-common-protos.
 LIBRARY := $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 PROTOC  := $(BIN)/python -m grpc_tools.protoc -Iproto -I$(LIBRARY) proto/nar/v1/retrieval.proto
@@ -22,8 +23,10 @@ LOG     ?= work/campaigns.log
 # Tests wait for processes much of the time, so that there are more of these than cores.
 PROCESSES ?= 4
 SPREAD    = -n $(PROCESSES) --dist loadscope --no-loadscope-reorder
+# What the kernel does where it is built, once more without it.
+READ      = tests/motifs tests/encoding tests/test_canonical.py tests/test_fingerprints.py
 # What `make bench` runs; with KEEP=results/bench its figures are the stored ones from then on.
-BENCHES ?= motifs capture darts embed serve vectors cli page peers jobs
+BENCHES ?= motifs capture darts embed kernel serve vectors cli page peers jobs
 KEEP    ?=
 # Sizes of `make scale`, and where it keeps what it has.
 SIZES   ?= 30000 100000
@@ -35,12 +38,12 @@ FAULTS  ?= work/faults.jsonl
 CAMPAIGN := $(BIN)/python -m benchmark campaign
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types docs proto proto-check pytest quick faults campaigns reliability bench scale fleet fleet-hundred results notebook pictures lock prometheus milvus s3 chromium clean
+.PHONY: help setup demo test lint types docs proto proto-check pytest quick kernel-check faults campaigns reliability bench scale fleet fleet-hundred results notebook pictures lock prometheus milvus s3 chromium clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
-setup: $(STAMP)  ## make .venv from requirements.lock (about a minute)
+setup: $(STAMP) $(KERNEL)  ## make .venv from requirements.lock (about a minute)
 
 $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("NAR needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
@@ -50,6 +53,23 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(BIN)/pip $(PIP) --no-deps -r requirements.lock
 	@$(BIN)/pip $(PIP) --no-deps -e .
 	@touch $@
+
+# Never a reason to stop: without it Python and numpy do its work, to the same bit.
+$(KERNEL): kernel/pyproject.toml kernel/CMakeLists.txt $(wildcard kernel/src/*) | $(STAMP)
+	@if ! command -v $(CXX) >/dev/null; then \
+	  echo "No compiler of C++ is here ($(CXX)): NAR goes without its compiled kernel, and is slower"; \
+	elif $(BIN)/pip $(PIP) ./kernel; then \
+	  echo "The compiled kernel is built, and is used"; touch $@; \
+	else \
+	  echo "The compiled kernel was not built, see above: NAR goes without it, and is slower"; \
+	fi
+
+kernel-check: $(STAMP)  ## the kernel's tests, with a build in which a read past an array ends the process
+	$(BIN)/pip $(PIP) --no-deps --upgrade --target build/kernel \
+	  --config-settings=cmake.define.NAR_KERNEL_SANITIZE=ON ./kernel
+	PYTHONPATH=build/kernel ASAN_OPTIONS=detect_leaks=0 OMP_NUM_THREADS=1 \
+	  LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
+	  $(BIN)/pytest -p no:cacheprovider tests/test_kernel.py
 
 demo: $(STAMP)  ## from a zoo of models to an answered query, in work/demo
 	$(BIN)/python -m cluster.demo --work $(DEMO)
@@ -75,6 +95,7 @@ proto-check: $(STAMP)  ## the committed nar/v1 is what `make proto` writes (part
 
 pytest: $(STAMP) prometheus milvus s3 chromium  ## the tests, against the real Prometheus, Milvus and Chromium
 	$(BIN)/pytest --doctest-modules $(SPREAD) nar benchmark tests
+	test ! -e $(KERNEL) || NAR_KERNEL=off $(BIN)/pytest $(SPREAD) $(READ)
 
 # Measured on two cores: 2 min 9 with three processes, 2 min 27 with two, as some tests wait.
 quick: PROCESSES = 3
