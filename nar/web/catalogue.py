@@ -1,14 +1,15 @@
 """Where the page gets models from: the catalogue of an index, or a graph that a request brings."""
 
+import json
 import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
 from typing import Any, Final, Protocol
 
 import numpy as np
-from google.protobuf.json_format import ParseDict, ParseError
+from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 from numpy.typing import NDArray
 
 from nar.answers.answer import Graphs
@@ -17,7 +18,7 @@ from nar.graphs.architecture import UNKNOWN, Architecture, Labels, architecture
 from nar.index.filters import EVERYTHING, Filter, conditions_of
 from nar.index.rows import IndexEntry
 from nar.v1.retrieval_pb2 import Graph
-from nar.wire.graphs import decode_graph
+from nar.wire.graphs import decode_graph, encode_graph
 from nar.wire.queries import at
 from nar.wire.settings import ServerConfig
 
@@ -232,3 +233,36 @@ def sent(asked: Mapping[str, Any], *, max_nodes: int, max_edges: int) -> Archite
     name = str(asked.get("name", _UNNAMED))[:_NAME_LETTERS]
     labels = Labels(name, source="page", library="-", family=UNKNOWN, task=UNKNOWN)
     return architecture(labels, network)
+
+
+def sides_as_json(sides: Sequence[Architecture | Mapping[str, Any]]) -> bytes:
+    """Models for a process beside: those that are known with their labels, others as they came.
+
+    Args:
+        sides: Architectures, and what requests brought for `sent`.
+    """
+    return json.dumps([_side(each) for each in sides]).encode()
+
+
+def _side(side: Architecture | Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(side, Mapping):
+        return {"model": side, "labels": None}
+    return {
+        "model": {"graph": MessageToDict(encode_graph(side.graph))},
+        "labels": asdict(side.labels),
+    }
+
+
+def sides_of_json(written: bytes, *, max_nodes: int, max_edges: int) -> list[Architecture]:
+    """The models of `sides_as_json`.
+
+    Raises:
+        InvalidQueryError: As of `sent`.
+        InvalidGraphError: As of `sent`.
+    """
+    found = []
+    for each in json.loads(written):
+        item = sent(each["model"], max_nodes=max_nodes, max_edges=max_edges)
+        labels = each["labels"]
+        found.append(replace(item, labels=Labels(**labels)) if labels else item)
+    return found

@@ -6,7 +6,6 @@ Every answer is a record of this package as JSON.
 import asyncio
 import gzip
 import json
-import pickle
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -33,7 +32,14 @@ from nar.index.filters import Filter, conditions_of
 from nar.serve.http import Page, Site
 from nar.serve.http.requests import chunks_of, message_reply, read_body
 from nar.serve.requests import uploads_of
-from nar.web.catalogue import Catalogue, Listed, Models, Suggestion, read_catalogue
+from nar.web.catalogue import (
+    Catalogue,
+    Listed,
+    Models,
+    Suggestion,
+    read_catalogue,
+    sides_as_json,
+)
 from nar.web.model_views import comparison, model_view
 from nar.web.uploads import Files, Turns, in_directory
 from nar.wire.settings import ServerConfig
@@ -192,7 +198,7 @@ class Pages:
             left.add_done_callback(lambda _: ending.set())
             try:
                 answer = await asyncio.to_thread(
-                    in_directory, task, pickle.dumps(sides), config.max_call_s, ending
+                    lambda: in_directory(task, sides_as_json(sides), config.max_call_s, ending)
                 )
             finally:
                 left.cancel()

@@ -5,7 +5,6 @@ JSON, and a configuration builds a class of transformers on the meta device.
 """
 
 import json
-import pickle
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
@@ -14,7 +13,6 @@ from typing import Any, Final
 
 from nar.base.children import answer_parent, bound_this_process, task_of_parent
 from nar.base.errors import InvalidInputError, NarError
-from nar.graphs.architecture import Architecture
 from nar.wire.graphs import encode_graph
 
 Task = Mapping[str, Any]
@@ -52,14 +50,10 @@ def _file(task: Task) -> bytes:
 
 def _comparison(task: Task) -> bytes:
     """The report of two models, as JSON."""
-    from nar.web.catalogue import sent
+    from nar.web.catalogue import sides_of_json
     from nar.web.model_views import comparison
 
-    # Our own parent wrote it a moment ago, into a directory of its own.
-    sides = pickle.loads(Path(task["sides"]).read_bytes())
-    bounds = task["bounds"]
-    found = [each if isinstance(each, Architecture) else sent(each, **bounds) for each in sides]
-    first, second = found
+    first, second = sides_of_json(Path(task["sides"]).read_bytes(), **task["bounds"])
     return json.dumps(comparison(first, second, task["max_nodes"])).encode()
 
 
