@@ -31,6 +31,7 @@ from nar.wire.settings import ServerConfig
 # How long after the end of a stream the news of its cancellation may come (chosen: the event loop
 # gets it in the same moment, unless it is busy).
 CANCELLATION_S: Final = 0.1
+_TOO_LARGE: Final = "the request is larger than a message may be"
 # How long a request may take before it counts as slow. A request that fits the window of grpc (64
 # kB) has come whole before it is asked for; chosen: a few times what a busy event loop takes to see
 # it.
@@ -113,6 +114,12 @@ class Uploads:
             if not reading.done():
                 await self._await_slow(reading)
             return reading.result()
+        except asyncio.CancelledError:
+            # The end of a request that grpc refuses takes one task more than its cancellation.
+            await asyncio.sleep(0)
+            if reading is not None and _is_over(reading):
+                raise OversizedError(_TOO_LARGE) from None
+            raise
         finally:
             if reading is not None:
                 reading.cancel()
@@ -196,8 +203,14 @@ async def _nothing_came() -> NarError | DecodeError:
     try:
         await asyncio.sleep(CANCELLATION_S)
     except asyncio.CancelledError:
-        return OversizedError("the request is larger than a message may be")
+        return OversizedError(_TOO_LARGE)
     return DecodeError("no message came")
+
+
+def _is_over(reading: "asyncio.Future[bytes]") -> bool:
+    """Whether a stream has ended without a request."""
+    has_result = reading.done() and not reading.cancelled() and reading.exception() is None
+    return has_result and reading.result() is grpc.aio.EOF  # type: ignore[attr-defined]
 
 
 def uploads_of(config: ServerConfig) -> Uploads:
