@@ -425,7 +425,9 @@ def _new(answer: "Answer") -> Iterator[Sentence]:
     if like and not _is_said_by_parts(answer, like):
         names = (like.name,) if like.name else ()
         yield Sentence("resemblance", resemblance_text(like), names)
-    yield from _changes(answer)
+    # Of what is not close, a difference would list most of both networks.
+    if like is None or like.word not in ("near", "unlike"):
+        yield from _changes(answer)
 
 
 def _is_said_by_parts(answer: "Answer", like: "Resemblance") -> bool:
