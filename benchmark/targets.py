@@ -45,24 +45,30 @@ class Target:
 
 
 TARGETS: Final = (
-    Target("distinct", REAL, "distinct-named", "map@20", 0.97),
+    Target("distinct", REAL, "distinct-named", "map@20", 0.93),
+    Target("distinct", REAL, "distinct-named-relatives-unjudged", "map@20", 0.95),
     Target("distinct", REAL, "distinct-composed-decoder", "map@20", 0.95),
     Target("distinct", REAL, "distinct-composed-encoder", "map@20", 0.95),
-    Target("unseen", REAL, "unseen-named", "map@20", 0.90),
-    Target("lineage", REAL, "lineage-parents", "families@1", 0.45),
-    Target("lineage", REAL, "lineage-parents", "families@5", 0.78),
-    Target("lineage", REAL, "lineage-parents", "families@10", 0.88),
-    Target("twins", REAL, "twins", "mrr@20", 0.95),
+    Target("unseen", REAL, "unseen-named", "map@20", 0.82),
+    Target("unseen", REAL, "unseen-named-relatives-unjudged", "map@20", 0.87),
+    Target("lineage", REAL, "lineage-parents", "families@1", 0.40),
+    Target("lineage", REAL, "lineage-parents", "families@5", 0.74),
+    Target("lineage", REAL, "lineage-parents", "families@10", 0.86),
+    Target("twins", REAL, "twins", "mrr@20", 0.97),
+    Target("edits", REAL, "edits-family", "success@1", 0.985),
+    Target("edits", REAL, "edits-original", "success@1", 0.93),
+    Target("shares", REAL, "shares-original", "success@5", 0.87),
+    Target("shares", REAL, "shares-family", "success@1", 0.84),
     Target("curve", "nas-4", "nas", "map@20", 1.0),
     Target("curve", "nas-8", "nas", "map@20", 1.0),
     Target("curve", "nas-12", "nas", "map@20", 0.98),
-    Target("curve", "nas-16", "nas", "map@20", 0.60),
+    Target("curve", "nas-16", "nas", "map@20", 0.33),
     Target("table1", REAL, "paper", "mrr@20", 0.976),
     Target("table1", REAL, "paper", "map@20", 0.949),
     Target("table1", REAL, "paper", "ndcg@20", 0.962),
 )
 # Of the area under the ROC curve: whether a new family is farther than a known one.
-NOVELTY_AIM: Final = 0.92
+NOVELTY_AIM: Final = 0.93
 _COMPARED: Final = (
     "table1",
     "family",
@@ -73,6 +79,7 @@ _COMPARED: Final = (
     "rewrites",
     "edits",
     "parts",
+    "shares",
     "curve",
 )
 # Where every column must be the best: whatever is asked in the table of a protocol.

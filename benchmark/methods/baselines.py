@@ -5,12 +5,18 @@ from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import coo_array, csr_array, hstack
 
+from benchmark.methods.reading import read
+from benchmark.scoring.ranking import unit_rows
+from nar.encoding.default.encoder import size_features
+from nar.encoding.default.recipe import LEARNED_FEATURES
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.hashing import operator_codes
 from nar.graphs.ops import FEATURE_DIM, one_hot_columns
 from nar.graphs.ragged import offsets, owners
+from nar.motifs.config import MotifConfig
+from nar.motifs.feature_sets import ASPECT_KINDS, FeatureSets
 from nar.motifs.neighbours import refine, wiring
 
 Weighting = Literal["presence", "log_counts", "idf"]
@@ -18,6 +24,8 @@ Weighting = Literal["presence", "log_counts", "idf"]
 # Codes are spread over this many columns: at a few thousand distinct ones, few collide.
 HASH_COLUMNS: Final = 2**20
 RANDOM_DIM: Final = 64
+# What size counts in the untrained sum, as in the default encoder.
+SIZE_COUNTS: Final = 0.1
 
 
 def random_vectors(count: int, seed: int) -> NDArray[np.float32]:
@@ -63,6 +71,33 @@ def code_histograms(
         seen.append((codes % np.uint64(HASH_COLUMNS)).astype(np.int64))
     columns = np.split(np.stack(seen, axis=1), ends)
     return _weigh(_count([of_graph.ravel() for of_graph in columns], HASH_COLUMNS), weighting)
+
+
+def untrained_sum(graphs: Sequence[ComputationalGraph]) -> csr_array:
+    """Three cosines at once: of codes, of what the default encoder reads, and a little of size.
+
+    Blocks of length 1 are set side by side, so that the cosine of two rows is a mean of the cosines
+    of their blocks: codes of Eq. 2 up to three steps, weighed by how rare they are; the features
+    that the default encoder has learned vectors for, weighed likewise; parameters and FLOPs.
+
+    Args:
+        graphs: Canonical graphs.
+
+    Returns:
+        Shape (graphs, 2^21 + 32).
+    """
+    size = np.sqrt(SIZE_COUNTS) * size_features(graphs)
+    codes = unit_rows(code_histograms(graphs, 3, "idf"))
+    features = unit_rows(_feature_histograms(read(graphs, MotifConfig()).sets))
+    return csr_array(hstack([codes, features, csr_array(size)]).astype(np.float32))
+
+
+def _feature_histograms(sets: FeatureSets) -> csr_array:
+    """Which learned features occur, each by how rare it is among the graphs."""
+    is_read = np.array([kind in LEARNED_FEATURES for kind in ASPECT_KINDS])[sets.aspects]
+    columns = (sets.codes[is_read] % np.uint64(HASH_COLUMNS)).astype(np.int64)
+    ends = offsets(np.bincount(sets.graph()[is_read], minlength=sets.count))[1:-1]
+    return _weigh(_count(np.split(columns, ends), HASH_COLUMNS), "idf")
 
 
 def _count(columns: Sequence[NDArray[np.int64]], width: int) -> csr_array:

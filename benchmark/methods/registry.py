@@ -113,6 +113,7 @@ _ROWS: Final[Sequence[Method]] = (
     _histogram(3, "presence"),
     _histogram(2, "log_counts"),
     _histogram(2, "idf"),
+    Method("untrained-sum", "untrained sum", lambda task: baselines.untrained_sum(task.graphs)),
     _untrained_network("gin"),
     _untrained_network("gcn"),
     _untrained_network("gat"),

@@ -21,6 +21,7 @@ BASELINES: Final = (
     "codes-3-presence",
     "codes-2-log-counts",
     "codes-2-idf",
+    "untrained-sum",
     "gin-untrained",
     "gcn-untrained",
     "gat-untrained",
@@ -140,9 +141,10 @@ _PRINTED_TASKS: Final = ((REAL, "paper"), ("nas-4", "nas"))
 
 def _tracks(split: str) -> tuple[tuple[str, str], ...]:
     """Named first, all together last."""
-    tracks = ["named", "composed-decoder", "composed-encoder", "composed", "all"]
+    tracks = ["named", "named-relatives-unjudged"]
+    tracks += ["composed-decoder", "composed-encoder", "composed", "all"]
     if split == "unseen":
-        tracks.insert(4, "composed-both")
+        tracks.insert(5, "composed-both")
     return tuple((REAL, f"{split}-{track}") for track in tracks)
 
 
@@ -197,6 +199,7 @@ SETS: Final[Mapping[str, CellSet]] = {
     ),
     "edits": CellSet("Edited models find their originals", _changed("edits"), EVERY),
     "parts": CellSet("Parts of models find their originals", _changed("parts"), EVERY),
+    "shares": CellSet("Parts of random shares find their originals", _changed("shares"), EVERY),
     "ablations": CellSet(
         "NAR default without each of its parts",
         ((REAL, "distinct-named"), (REAL, "unseen-named"), (REAL, "twins")),

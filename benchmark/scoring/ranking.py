@@ -47,6 +47,8 @@ class Ranking:
     def judged(self, asked: Questions, rows: Numbers) -> Judged:
         """Some of the rankings with what their answers are worth; rows are those of the queries."""
         items = self.items[rows]
+        if asked.unjudged is not None:
+            items = _without(items, asked.unjudged[rows])
         gains = np.zeros(items.shape, dtype=np.float32)
         worth = np.zeros(len(asked.ids), dtype=np.float32)
         for row, query in enumerate(rows.tolist()):
@@ -59,6 +61,16 @@ class Ranking:
         return Judged(
             gains, asked.ideal(rows, DEEPEST), asked.relevant()[rows], _family_ranks(families)
         )
+
+
+def _without(items: NDArray[np.int32], unjudged: csr_array) -> NDArray[np.int32]:
+    """Answers without the unjudged ones of each query: those behind them move up."""
+    left = np.full_like(items, NOBODY)
+    for row, of_row in enumerate(items):
+        start, end = unjudged.indptr[row : row + 2]
+        kept = of_row[~np.isin(of_row, unjudged.indices[start:end])]
+        left[row, : len(kept)] = kept
+    return left
 
 
 def _family_ranks(families: Numbers) -> Numbers:

@@ -7,6 +7,7 @@ right answer is right, whatever it is called.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import compress
 from typing import Final
 
@@ -25,7 +26,14 @@ from benchmark.tasks.questions import (
 )
 from benchmark.tasks.splits import Member, Roles
 from nar.corpus import Card
-from nar.labels.lineage import parents, relatives, relevance_grade, twins
+from nar.labels.lineage import (
+    SAME_FAMILY,
+    UNRELATED,
+    parents,
+    relatives,
+    relevance_grade,
+    twins,
+)
 from nar.labels.paper_labels import UNKNOWN
 
 Words = Callable[[Sequence[Card]], Sequence[str]]
@@ -33,7 +41,8 @@ Words = Callable[[Sequence[Card]], Sequence[str]]
 REWRITTEN: Final = "rewrites"
 EDITS: Final = "edits"
 PARTS: Final = "parts"
-ASKING: Final = frozenset({REWRITTEN, EDITS, PARTS})
+SHARES: Final = "shares"
+ASKING: Final = frozenset({REWRITTEN, EDITS, PARTS, SHARES})
 
 
 def member(card: Card) -> Member:
@@ -125,6 +134,27 @@ def design_questions(
         queries=asks,
         gallery=first,
     )
+
+
+def unjudged_relatives(cards: Sequence[Card], roles: Roles, *, fresh: bool = False) -> Questions:
+    """Named designs ask for their family; parents, children and siblings are not judged.
+
+    Args:
+        cards: Of a data set.
+        roles: Of each.
+        fresh: As in `design_questions`.
+    """
+    asked = design_questions(cards, roles, fresh=fresh)
+    track = _named(cards)
+    related = graded(families(cards), asked.queries, track, _is_relative)
+    pairs = related.tocoo()
+    is_right = np.asarray(asked.gains[pairs.coords]).ravel() > 0
+    return replace(asked, unjudged=kept_entries(related, ~is_right))
+
+
+def _is_relative(query: str, other: str) -> int:
+    """1 where one family was made from the other, or both from one parent."""
+    return int(UNRELATED < relevance_grade(query, other) < SAME_FAMILY)
 
 
 def lineage_questions(cards: Sequence[Card], roles: Roles) -> Questions:

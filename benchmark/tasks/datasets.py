@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from benchmark.editing.attempts import model_names as changed_names
+from benchmark.editing.shares import shares_of
 from benchmark.tasks import frozen
 from benchmark.tasks.asking import ASKING
 from nar.base.errors import CorpusError, InvalidInputError
@@ -85,7 +87,8 @@ def _real() -> DataSet:
         for item in read_shard(package_path("data", file, package="benchmark"))
         if item.labels.source in ASKING
     ]
-    return _dataset(REAL, [*(items[name] for name in names), *asking])
+    parts = shares_of(items[name] for name in changed_names() if name in items)
+    return _dataset(REAL, [*(items[name] for name in names), *asking, *parts])
 
 
 def _dataset(name: str, items: Sequence[Architecture]) -> DataSet:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from benchmark.tasks import asking
-from benchmark.tasks.asking import EDITS, PARTS, REWRITTEN, Words
+from benchmark.tasks.asking import EDITS, PARTS, REWRITTEN, SHARES, Words
 from benchmark.tasks.questions import Questions
 from benchmark.tasks.splits import Roles
 from nar.corpus import Card
@@ -66,6 +66,7 @@ _TRACKS: Final[Mapping[str, tuple[str, Words, str, By]]] = {
 _CHANGED: Final = {
     EDITS: "Models that a person has changed ask",
     PARTS: "Parts of models ask",
+    SHARES: "Parts of models ask, each a run of nodes of a share that is drawn between 0.2 and 0.9",
 }
 # Protocol -> what is right for a changed model, and the headline. It is one question: what is this
 # made from?
@@ -83,6 +84,12 @@ def _of_tracks(split: str) -> Iterator[tuple[str, Protocol]]:
     for track, (tier, right, said, by) in _TRACKS.items():
         ask = partial(asking.design_questions, right=right, tier=tier, fresh=split == "unseen")
         yield f"{split}-{track}", Protocol(split, ask, "map@20", f"{_HELD[split]} {said}", by)
+    ask = partial(asking.unjudged_relatives, fresh=split == "unseen")
+    said = (
+        f"{_HELD[split]} {_TRACKS['named'][2]} What the family was made from, what was made from "
+        "it, and what was made from the same are not judged: the table of lineage has them."
+    )
+    yield f"{split}-named-relatives-unjudged", Protocol(split, ask, "map@20", said)
     if split == "unseen":
         tier, right, said, by = _TRACKS["composed"]
         ask = partial(

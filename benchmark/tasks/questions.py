@@ -20,7 +20,7 @@ from nar.base.errors import InvalidInputError
 from nar.graphs.by import By
 
 # To be raised when a protocol asks otherwise, or lets others answer: cells are then run anew.
-QUESTIONS_VERSION: Final = 2
+QUESTIONS_VERSION: Final = 3
 
 Mask = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
@@ -41,6 +41,8 @@ class Questions:
         queries: Shape (items,), who asks; those without a relevant item do not count.
         gallery: Shape (items,), who may answer.
         by: What is asked for, to encoders whose vectors know the difference.
+        unjudged: Shape (queries, items), sparse; items above 0 are taken out of the answers to a
+            query before they are judged: they neither count nor cost. None where all are judged.
     """
 
     ids: tuple[str, ...]
@@ -50,9 +52,10 @@ class Questions:
     queries: Mask
     gallery: Mask
     by: By = "design"
+    unjudged: csr_array | None = None
 
     def digest(self) -> str:
-        """Sha256 (hex) of who asks, for what, and who may answer; not of what answers are worth."""
+        """Sha256 (hex) of who asks, for what, and who may answer; not of how answers are judged."""
         told = sha256("\n".join((self.by, *self.ids)).encode())
         for column in (self.apart, self.queries, self.gallery):
             told.update(column.tobytes())

@@ -9,6 +9,7 @@ from benchmark.methods.baselines import (
     code_histograms,
     random_vectors,
     sizes,
+    untrained_sum,
 )
 from nar.graphs.canonical import canonical
 from nar.graphs.ops import op_id
@@ -77,3 +78,13 @@ def test_random_vectors_follow_their_seed():
     assert random_vectors(3, 7).shape == (3, 64)
     assert (random_vectors(3, 7) == random_vectors(3, 7)).all()
     assert (random_vectors(3, 7) != random_vectors(3, 8)).any()
+
+
+def test_the_untrained_sum_is_the_mean_of_its_cosines():
+    graphs = [canonical(graph) for graph in (bert(2), bert(4), resnet([1, 1]))]
+    base, large, stranger = untrained_sum(graphs).toarray()
+    assert np.linalg.norm(base) == pytest.approx(np.sqrt(2.1))
+    assert cosine(base, large) > 0.8 > 0.3 > cosine(base, stranger)
+    codes, *others = code_histograms(graphs, 3, "idf").toarray()
+    width = len(codes)
+    assert cosine(base[:width], large[:width]) == pytest.approx(cosine(codes, others[0]), abs=1e-5)

@@ -9,8 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark.editing.parts import cut, one_block, run, without_embedding, without_head
+from benchmark.editing.shares import BANDS, shares_of
 from benchmark.rewriting.rewrite import NotApplicableError
+from nar.graphs.architecture import Labels, architecture
 from nar.graphs.canonical import canonical, exact_fingerprint
+from nar.graphs.ops import op_id
 from tests.graphs import Drawing, bert, graph_of, random_graphs, resnet
 
 
@@ -120,6 +123,28 @@ def test_one_block_is_the_largest_that_repeats():
 def test_a_chain_that_repeats_nothing_has_no_block():
     with pytest.raises(NotApplicableError, match="no block"):
         one_block(canonical(graph_of("input; conv 0; relu 1; linear 2")))
+
+
+def test_a_share_is_drawn_in_each_band_and_always_the_same():
+    item = architecture(Labels("a:x", "a", "a 1", "x", "", "named", ""), canonical(bert(4)))
+    drawn = list(shares_of([item]))
+    assert [each.labels.name for each in drawn] == [
+        "a:x@share_20_to_43",
+        "a:x@share_43_to_67",
+        "a:x@share_67_to_90",
+    ]
+    assert {each.labels.source for each in drawn} == {"shares"}
+    for part, (least, most) in zip(drawn, BANDS, strict=True):
+        # What a part reads from outside are inputs of its own.
+        operators = np.count_nonzero(part.graph.op_ids != op_id("input"))
+        assert least - 0.1 < operators / item.graph.nodes < most + 0.1
+    assert [each.exact for each in shares_of([item])] == [each.exact for each in drawn]
+
+
+def test_a_model_too_small_for_a_share_has_no_part_of_it():
+    labels = Labels("a:x", "a", "a 1", "x", "", "named", "")
+    tiny = architecture(labels, canonical(graph_of("input; relu 0")))
+    assert {each.graph.nodes for each in shares_of([tiny])} <= {2}
 
 
 @given(random_graphs(min_nodes=4), st.data())

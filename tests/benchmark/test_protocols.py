@@ -3,9 +3,12 @@
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import pytest
 
+from benchmark.scoring.evaluate import score
 from benchmark.scoring.metrics import METRICS
+from benchmark.scoring.ranking import rank
 from benchmark.tasks import asking
 from benchmark.tasks.asking import (
     changed_questions,
@@ -18,6 +21,7 @@ from benchmark.tasks.asking import (
     paper_questions,
     parent_questions,
     twin_questions,
+    unjudged_relatives,
 )
 from benchmark.tasks.protocols import PROTOCOLS
 from nar.corpus import Card
@@ -163,6 +167,29 @@ def test_parents_are_asked_for_without_the_own_family():
     assert asked(questions) == ["a:resnet", "a:resnext"]
     assert right(questions, "a:resnet") == {"a:vgg": 1}
     assert right(questions, "a:resnext") == {"a:resnet": 1}
+
+
+def test_relatives_that_are_not_judged_neither_count_nor_cost():
+    held_out = {"a:resnet": "test", "a:resnet_b": "gallery"}
+    asking_resnet = {**LINE_ROLES, **held_out, "a:resnext": "train"}
+    ask = partial(unjudged_relatives, LINE, asking_resnet)
+    questions, strict = ask(), design_questions(LINE, asking_resnet)
+    assert right(questions, "a:resnet") == {"a:resnet_b": 1}
+    assert questions.digest() == strict.digest()  # the same rankings, judged otherwise
+    # By their vectors ResNeXt, VGG and BERT stand before the other ResNet.
+    vectors = np.array([[4, 0], [3, 3], [4, 1], [4, 0.5], [0, 1], [4, 2]], dtype=np.float32)
+    ranking = rank(vectors, strict)
+    judged = (score(ranking, each).values["mrr@20"].tolist() for each in (strict, questions))
+    assert list(judged) == [[1 / 4], [1 / 2]]  # BERT is no relative, and costs still
+
+
+def test_what_has_the_graph_of_a_right_answer_is_judged_though_it_is_a_relative():
+    copy = card("a:copy", "resnext", "2")  # by name it stands for both
+    cards = [*LINE[:1], copy, *LINE[2:]]
+    roles = {**LINE_ROLES, "a:copy": "gallery", "a:resnet": "test"}
+    questions = unjudged_relatives([*cards, LINE[1]], {**roles, "a:resnet_b": "gallery"})
+    unjudged = {questions.ids[item] for item in questions.unjudged.toarray()[0].nonzero()[0]}
+    assert unjudged == {"a:vgg", "a:resnext", "a:densenet"}
 
 
 def test_new_and_known_designs_ask_what_was_learned():

@@ -53,13 +53,13 @@ def test_a_table_that_is_not_there_is_said_to_be_missing(tmp_path):
     assert told.count("not run") == len(TARGETS) + 1 + len(FIRST) + len(CHANGES)
 
 
-@pytest.mark.parametrize(("mean", "met"), [(0.9696, "yes"), (0.9694, "no, by 0.001")])
+@pytest.mark.parametrize(("mean", "met"), [(0.9296, "yes"), (0.9294, "no, by 0.001")])
 def test_a_target_is_met_by_the_number_that_is_shown(tmp_path, mean, met):
     others = (row("size", 0.5), row("gcn", 0.6))
     write(tmp_path, "distinct", "distinct-named", *others, row("default", mean))
     (line, first) = lines(tmp_path, "| real, distinct-named |")
     assert line == (
-        f"| real, distinct-named | MAP@20 | 0.970 | {met} | {mean:.3f} | {mean - 0.01:.3f} to "
+        f"| real, distinct-named | MAP@20 | 0.930 | {met} | {mean:.3f} | {mean - 0.01:.3f} to "
         f"{mean + 0.01:.3f} | 0.990 | 0.600, the gcn | 0.500, the size |"
     )
     assert first == "| real, distinct-named | 9 of 9 |  |"
@@ -72,7 +72,7 @@ def test_novelty_is_held_to_its_aim_beside_the_best_others(tmp_path):
     ]
     (tmp_path / "novelty.json").write_text(json.dumps({"areas": areas}))
     assert lines(tmp_path, "| real, novelty |") == [
-        "| real, novelty | area under ROC | 0.920 | no, by 0.020 | 0.900 | 0.890 to 0.910 | 1.000 "
+        "| real, novelty | area under ROC | 0.930 | no, by 0.030 | 0.900 | 0.890 to 0.910 | 1.000 "
         "| 0.800, presence, s<=1, one trained projection | 0.700, bag of operators |"
     ]
 
