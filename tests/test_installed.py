@@ -18,7 +18,7 @@ def installed(tmp_path, request):
     for package in ("nar", "cluster"):
         (clone / package).mkdir(parents=True)
         (clone / package / "__init__.py").write_text("SEARCH = 'found'\n")
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "README.md", "LICENSE", "NOTICE"):
         (clone / name).write_bytes((ROOT / name).read_bytes())
     command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(site)]
     done = subprocess.run(
