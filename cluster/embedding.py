@@ -45,8 +45,7 @@ from nar.corpus.manifest import Manifest, ShardEntry
 from nar.encoding.checkpoint import fingerprint, load_checkpoint
 from nar.encoding.stored import read_files
 from nar.index.architecture_index import ArchitectureIndex
-from nar.index.bulk import IndexBuild
-from nar.index.carrying import Carried, check_replaceable
+from nar.index.bulk import Carried, IndexBuild, check_replaceable
 from nar.index.collection import Collection
 from nar.index.digests import ROW_BYTES, RowDigests
 from nar.index.increments import Increment, RowComparison, corpus_of, descriptions, is_of_corpus

@@ -22,8 +22,7 @@ from nar.answers.wrapping import TakenOff, Wrapped
 from nar.ask import Relatives
 from nar.client.questions import ANSWERS
 from nar.graphs.architecture import Labels, architecture
-from nar.graphs.assumed import Assumed, AssumedValue
-from nar.graphs.unread import Count, Unread
+from nar.graphs.assumed import Assumed, AssumedValue, Count, Unread
 from nar.mcp_server import search_report
 from nar.views.answer import LEFT_OUT, NetworkRow, answer_report, answer_view
 from nar.views.difference import difference_html

@@ -17,8 +17,7 @@ from nar.answers.query import PARTS, Answer, Query
 from nar.answers.retrieve import Retriever
 from nar.base.errors import InvalidQueryError, UnknownArchitectureError
 from nar.cli.app import app
-from nar.graphs.assumed import Assumed
-from nar.graphs.unread import Count, Unread
+from nar.graphs.assumed import Assumed, Count, Unread
 from nar.index.filters import Filter
 
 ALL = frozenset(PARTS)

@@ -10,7 +10,7 @@ from nar.answers.words import unread_texts
 from nar.ask import asked_of, search
 from nar.base.errors import InvalidQueryError
 from nar.capture import capture_module
-from nar.graphs.unread import Count, Unread
+from nar.graphs.assumed import Count, Unread
 from nar.v1 import retrieval_pb2 as wire
 from nar.wire.assumed import MAX_TEXTS, decode_unread, encode_unread
 

@@ -21,8 +21,7 @@ from benchmark.tasks.asking import EDITS, without_change
 from benchmark.tasks.splits import order
 from benchmark.tasks.task import Held
 from nar.answers.comparison import edits_between
-from nar.answers.edit_kinds import EditKind
-from nar.answers.edits import Edits
+from nar.answers.edits import EditKind, Edits
 from nar.base.files import write_whole
 from nar.base.workspace import package_path
 from nar.corpus import Card, Corpus, read_shard, shipped_corpus

@@ -24,13 +24,12 @@ from nar.answers.words import (
     unread_texts,
 )
 from nar.graphs.architecture import Architecture
-from nar.graphs.assumed import Assumed
+from nar.graphs.assumed import Assumed, Unread
 from nar.graphs.design_change import DesignChange, design_change
 from nar.graphs.fingerprints import Network, Sameness, sameness
 from nar.graphs.graph import ComputationalGraph, operand_lists
 from nar.graphs.normal_form import normal_form
 from nar.graphs.ops import ATTRIBUTES, op_name
-from nar.graphs.unread import Unread
 
 if TYPE_CHECKING:
     from nar.motifs.partition import MotifPartition

@@ -21,8 +21,7 @@ from nar.base.own_zoo import Declared, Zoo
 from nar.base.suggestions import close_files, close_names
 from nar.corpus import Corpus, Location
 from nar.graphs.architecture import Architecture, called
-from nar.graphs.assumed import Assumed
-from nar.graphs.unread import Unread
+from nar.graphs.assumed import Assumed, Unread
 
 if TYPE_CHECKING:
     from nar.zoo import ZooCapture

@@ -15,11 +15,10 @@ from nar.answers.verdict import FamilyVerdict, Resemblance
 from nar.answers.wrapping import Wrapped
 from nar.base.errors import NarError
 from nar.graphs.architecture import Architecture
-from nar.graphs.assumed import Assumed
+from nar.graphs.assumed import Assumed, Unread
 from nar.graphs.by import By
 from nar.graphs.fingerprints import Fingerprinted
 from nar.graphs.graph import ComputationalGraph
-from nar.graphs.unread import Unread
 from nar.index.filters import Filter
 from nar.index.rows import Hit, IndexRow
 

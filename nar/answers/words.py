@@ -6,10 +6,9 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
 from nar.answers.roles import Role
-from nar.graphs.assumed import Assumed, AssumedValue
+from nar.graphs.assumed import Assumed, AssumedValue, Count, Unread
 from nar.graphs.design_change import DesignChange
 from nar.graphs.fingerprints import Sameness
-from nar.graphs.unread import Count, Unread
 
 if TYPE_CHECKING:
     # For annotations only: `Difference`, which `Answer` imports, takes its sentences from here.

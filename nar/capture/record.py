@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from nar.graphs.assumed import Assumed
+from nar.graphs.assumed import Assumed, Count, Unread
 from nar.graphs.details import Details
 from nar.graphs.fingerprints import Fingerprinted
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.ops import op_id
-from nar.graphs.unread import Count, Unread
 from nar.graphs.weights import Weights
 
 

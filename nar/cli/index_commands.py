@@ -37,7 +37,7 @@ from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.embed import Embedder
 from nar.encoding.stored import StoredEmbedder
 from nar.index.architecture_index import ArchitectureIndex
-from nar.index.carrying import check_replaceable
+from nar.index.bulk import check_replaceable
 from nar.index.digests import RowDigests
 from nar.index.history import go_back
 from nar.index.increments import Increment

@@ -12,9 +12,20 @@ import pyarrow.parquet as pq
 
 from nar.base.errors import CorpusError
 from nar.base.files import write_whole
-from nar.corpus import beside
 from nar.corpus import columns as layout
-from nar.corpus.columns import Card, graphs_of
+from nar.corpus.columns import (
+    BY_BYTE,
+    BY_WORD,
+    DETAILS,
+    DETAILS_FIELDS,
+    WEIGHTS_FIELD,
+    Card,
+    details_columns,
+    details_in,
+    graphs_of,
+    weights_column,
+    weights_in,
+)
 from nar.corpus.location import Location
 from nar.corpus.manifest import ShardEntry
 from nar.graphs.architecture import Architecture, coarse_block
@@ -60,10 +71,10 @@ def _write_table(table: pa.Table, path: Path, level: int) -> None:
         path,
         compression="zstd",
         compression_level=level,
-        use_dictionary=[*_WORDS, *_PAPER_WORDS, *beside.BY_WORD],
+        use_dictionary=[*_WORDS, *_PAPER_WORDS, *BY_WORD],
         use_byte_stream_split=[
             *(f"{name}.list.element" for name in layout.GRAPH_COLUMNS),
-            *beside.BY_BYTE,
+            *BY_BYTE,
         ],
         row_group_size=_WHOLE,
         data_page_size=_WHOLE,
@@ -82,11 +93,11 @@ def _table(architectures: Sequence[Architecture]) -> pa.Table:
     graphs = layout.graph_columns([item.graph for item in architectures])
     table = pa.table({**columns, **graphs}, schema=layout.SCHEMA)
     if any(item.weights for item in architectures):
-        weights = beside.weights_column([item.weights for item in architectures])
-        table = table.append_column(beside.WEIGHTS_FIELD, weights)
+        weights = weights_column([item.weights for item in architectures])
+        table = table.append_column(WEIGHTS_FIELD, weights)
     if any(item.details for item in architectures):
-        columns_of = beside.details_columns([item.details for item in architectures])
-        for field, column in zip(beside.DETAILS_FIELDS, columns_of, strict=True):
+        columns_of = details_columns([item.details for item in architectures])
+        for field, column in zip(DETAILS_FIELDS, columns_of, strict=True):
             table = table.append_column(field, column)
     return table
 
@@ -226,7 +237,7 @@ def _wanted(schema: pa.Schema, columns: Sequence[str] | None, *, with_details: b
     if is_needed and not _has_inference(schema):
         columns = None
     left_out = set() if _has_inference(schema) else {layout.INFERENCE}
-    left_out |= set() if with_details else set(beside.DETAILS)
+    left_out |= set() if with_details else set(DETAILS)
     return [name for name in columns or schema.names if name not in left_out]
 
 
@@ -271,8 +282,8 @@ def architectures_of(table: pa.Table) -> list[Architecture]:
         for card, graph, weights, details in zip(
             layout.cards_of(table),
             graphs_of(table),
-            beside.weights_in(table),
-            beside.details_in(table),
+            weights_in(table),
+            details_in(table),
             strict=True,
         )
     ]

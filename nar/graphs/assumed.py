@@ -1,4 +1,8 @@
-"""Assumed: what nobody stated of a model that was asked about, and what was taken instead."""
+"""What is said of a captured model beside its graph: what was assumed, and what was not read.
+
+Nobody stated what was assumed, so something was taken instead; where something was not read, the
+graph is not the whole model.
+"""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -47,6 +51,85 @@ class Assumed:
     stand_ins: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def to_plain(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How often something was met.
+
+    Attributes:
+        name: What was met: ``com.microsoft::Attention``, ``numpy``.
+        times: How often, at least once.
+    """
+
+    name: str
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """What a captured graph lacks of its model.
+
+    Attributes:
+        unknown: Operators of the graph that the vocabulary has no class for.
+        operators: Number of all operators of the graph.
+        cut: Functions that took values out of tensors, such as ``numpy``: what a model makes of
+            such values is not in its graph.
+        lost: Number of learned scalars that no result of the model depends on.
+        parameters: Number of all its learned scalars.
+        facts: Shapes and numbers of a file that could not be worked out.
+        without: What was left out, each with what was captured instead.
+
+    Example:
+        >>> Unread((Count("my::op", 3),), operators=4).has_verdict
+        False
+    """
+
+    unknown: tuple[Count, ...] = ()
+    operators: int = 0
+    cut: tuple[Count, ...] = ()
+    lost: int = 0
+    parameters: int = 0
+    facts: tuple[Count, ...] = ()
+    without: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether anything was not read."""
+        return bool(self.unknown or self.cut or self.lost or self.facts or self.without)
+
+    @property
+    def unknown_times(self) -> int:
+        """How many operators of the graph are not known."""
+        return sum(each.times for each in self.unknown)
+
+    @property
+    def has_verdict(self) -> bool:
+        """Whether at least half of the model was read: else nothing is said of the whole.
+
+        Weights that no result depends on are common, and say nothing by themselves: a teacher
+        beside a student. Where values left the tensors, the layers before were cut off.
+        """
+        is_cut_off = bool(self.cut) and 2 * self.lost > self.parameters
+        return 2 * self.unknown_times <= self.operators and not is_cut_off
+
+    def kinds(self) -> tuple[str, ...]:
+        """What was not read, one text a kind.
+
+        Example:
+            >>> Unread((Count("my::op", 3),), lost=5).kinds()
+            ('operator my::op 3', 'weights that reach no result 5')
+        """
+        return (
+            *(f"operator {each.name} {each.times}" for each in self.unknown),
+            *(f"cut {each.name} {each.times}" for each in self.cut),
+            *((f"weights that reach no result {self.lost}",) if self.lost else ()),
+            *(f"{each.name} {each.times}" for each in self.facts),
+            *(f"without {each}" for each in self.without),
+        )
 
     def to_plain(self) -> dict[str, Any]:
         """Plain data for JSON."""

@@ -69,7 +69,7 @@ class Details:
             out where there is none; the kind is ``float``, ``complex``, ``int`` or ``bool``; an
             extent that is not known is 0. Extents are those of the example.
         outputs: Each result, in the same form.
-        unread: What could not be read of the model, as `nar.graphs.unread.Unread.kinds` has it.
+        unread: What could not be read of the model, as `nar.graphs.assumed.Unread.kinds` has it.
 
     Example:
         >>> from nar.capture import capture_module

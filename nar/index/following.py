@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from nar.base.errors import IndexUnavailableError, NarError
 from nar.base.process import give_back
 from nar.index.exact import ExactIndex
-from nar.index.lite_files import DamagedIndexError, way_out
+from nar.index.lite import DamagedIndexError, way_out
 from nar.index.rows import IndexRow, id_ranges
 from nar.index.settings import IndexConfig
 

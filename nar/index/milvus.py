@@ -16,8 +16,7 @@ import grpc
 from pymilvus import MilvusClient, MilvusException
 
 from nar.base.errors import ConfigError, IndexFullError, IndexUnavailableError
-from nar.index.lite import LOOPBACK, LiteProcess, LiteServer
-from nar.index.lite_files import WAY_OUT
+from nar.index.lite import LOOPBACK, WAY_OUT, LiteProcess, LiteServer
 from nar.index.rows import ERRORS
 from nar.index.settings import IndexConfig
 

@@ -27,7 +27,7 @@ from nar.base.errors import (
 from nar.index.exact import ExactIndex
 from nar.index.filters import EVERYTHING, Filter
 from nar.index.following import Follower
-from nar.index.lite_files import DamagedIndexError
+from nar.index.lite import DamagedIndexError
 from nar.index.ranking import Search
 from nar.index.rows import Hit, IndexEntry, IndexRow, IndexState
 from nar.index.settings import IndexConfig

@@ -22,7 +22,7 @@ from nar.index.architecture_index import ArchitectureIndex
 from nar.index.bulk import Advance, IndexBuild
 from nar.index.collection import SCHEMA_VERSION, Collection
 from nar.index.dialect import StoredRow
-from nar.index.lite_files import DamagedIndexError
+from nar.index.lite import DamagedIndexError
 from nar.index.rows import COLUMNS, COUNTS, IndexRow
 
 # The version of the format of the files: counts up with every change.

@@ -9,7 +9,7 @@ from nar.base.model_files import WANTED
 from nar.capture.record import with_unread
 from nar.graphs.architecture import architecture
 from nar.zoo import ArchitectureSpec, ZooCapture, source_names, source_of
-from nar.zoo.timing import Laps, lap
+from nar.zoo.spec import Laps, lap
 
 __all__ = ["capture_architecture", "resolve"]
 

@@ -122,7 +122,7 @@ class QueryServer:
         if self._config.web_port is None:
             return None
         # Its libraries take 0.1 s to import, which a server without a page need not spend.
-        from nar.serve.http.routes import method_routes
+        from nar.serve.http.requests import method_routes
         from nar.serve.http.server import WebServer
 
         methods = list(method_routes(dispatch, self._config.max_message_bytes))

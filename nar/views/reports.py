@@ -5,9 +5,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from nar.graphs.architecture import Architecture
-from nar.graphs.assumed import Assumed
+from nar.graphs.assumed import Assumed, Unread
 from nar.graphs.ops import op_name
-from nar.graphs.unread import Unread
 from nar.motifs.partition import MotifPartition
 
 if TYPE_CHECKING:

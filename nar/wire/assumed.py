@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from nar.base.errors import InvalidQueryError
-from nar.graphs.assumed import Assumed, AssumedValue
-from nar.graphs.unread import Count, Unread
+from nar.graphs.assumed import Assumed, AssumedValue, Count, Unread
 from nar.index.filters import MAX_VALUE_BYTES, text_fault
 from nar.v1 import retrieval_pb2 as wire
 

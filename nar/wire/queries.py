@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from nar.answers.query import COUNTED, PARTS, Counted, Part, Query, Target
 from nar.base.errors import InvalidInputError, InvalidQueryError, NarError
 from nar.graphs.architecture import Architecture
-from nar.graphs.assumed import Assumed
+from nar.graphs.assumed import Assumed, Unread
 from nar.graphs.by import By
 from nar.graphs.fingerprints import Fingerprinted, fingerprinted
 from nar.graphs.graph import ComputationalGraph
-from nar.graphs.unread import Unread
 from nar.index import filters
 from nar.index.ranking import check_vector
 from nar.index.rows import IndexRow

@@ -7,8 +7,7 @@ from typing import Any, Final, TypeVar, cast, get_args
 from nar.answers.bodies import SharedBody
 from nar.answers.coverage import Coverage, NewOperators
 from nar.answers.difference import Changes, Explanation, MotifCounts, MotifDifference
-from nar.answers.edit_kinds import EditKind, Part
-from nar.answers.edits import Edit, Edits
+from nar.answers.edits import Edit, EditKind, Edits, Part
 from nar.answers.part_of import PartOf, Where, Whole
 from nar.answers.query import Answer
 from nar.answers.roles import Role

@@ -24,7 +24,7 @@ from nar.capture.forward.dispatch import one_line, saved_shapes, trace_module, w
 from nar.capture.graphs import to_capture
 from nar.capture.torch_internals import DeviceContext, fake_mode
 from nar.graphs.weights import Shape
-from nar.zoo.timing import lap
+from nar.zoo.spec import lap
 
 
 @dataclass(frozen=True, slots=True)

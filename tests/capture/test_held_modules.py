@@ -8,7 +8,7 @@ import torch
 
 from nar.base.errors import CaptureError
 from nar.capture import capture_module
-from nar.graphs.unread import Count
+from nar.graphs.assumed import Count
 from nar.zoo.libraries import ready_for_libraries
 
 # Module -> its number of operators, and of parameters.

@@ -16,7 +16,7 @@ from cluster.actors import Failed
 from cluster.config import EmbedConfig
 from nar.corpus.manifest import ShardEntry
 from nar.index.architecture_index import ArchitectureIndex
-from nar.index.carrying import check_replaceable
+from nar.index.bulk import check_replaceable
 from nar.index.digests import RowDigests, packed_rows
 from nar.index.publishing import Holder, Lease
 from nar.index.rows import IndexRow

@@ -9,7 +9,8 @@ import pytest
 from corpora import corpus, rows
 
 from nar.base.errors import CorpusError
-from nar.corpus import Corpus, beside, read_shard, write_shard
+from nar.corpus import Corpus, read_shard, write_shard
+from nar.corpus.columns import DETAILS, details_columns, details_in
 from nar.corpus.rewriting import pack, renew
 from nar.graphs.details import NOT_READ, NUMBERS, Details
 
@@ -43,7 +44,7 @@ def test_a_shard_keeps_them_beside_rows_without_any(tmp_path):
 
 def test_a_shard_without_them_has_no_column_and_reads(tmp_path):
     write_shard(tmp_path / "a.parquet", rows())
-    assert not set(beside.DETAILS) & set(pq.read_schema(tmp_path / "a.parquet").names)
+    assert not set(DETAILS) & set(pq.read_schema(tmp_path / "a.parquet").names)
     assert {item.details for item in read_shard(tmp_path / "a.parquet")} == {None}
 
 
@@ -69,9 +70,9 @@ def test_packing_and_renewing_lose_none(tmp_path):
 @pytest.mark.parametrize("column", ["sizes", "node_sizes", "node_paths", "path_numbers"])
 def test_columns_that_do_not_fit_together_are_told(column):
     [item] = described()[:1]
-    columns = dict(zip(beside.DETAILS, beside.details_columns([item.details]), strict=True))
+    columns = dict(zip(DETAILS, details_columns([item.details]), strict=True))
     whole = columns[column].to_pylist()[0]
     columns[column] = pa.array([whole[:-1]], columns[column].type)
     table = pa.table({"node_count": [item.nodes], **columns})
     with pytest.raises(CorpusError, match="details do not fit together"):
-        beside.details_in(table)
+        details_in(table)

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from nar.base.errors import CorpusError
-from nar.corpus import beside
+from nar.corpus.columns import WEIGHTS_FIELD, weights_column, weights_in
 from nar.corpus.shards import read_shard, write_shard
 from nar.graphs.weights import weights_of
 from nar.own import capture_architecture
@@ -57,10 +57,10 @@ def test_a_shard_without_them_has_no_column(tmp_path, captured):
 
 
 def test_a_column_of_something_else_is_told():
-    table = beside.weights_column([weights_of(SHAPES)])
-    damaged = pa.table({beside.WEIGHTS_FIELD.name: pa.array([["x y z"]], table.type)})
+    table = weights_column([weights_of(SHAPES)])
+    damaged = pa.table({WEIGHTS_FIELD.name: pa.array([["x y z"]], table.type)})
     with pytest.raises(CorpusError, match="does not hold weights"):
-        beside.weights_in(damaged)
+        weights_in(damaged)
 
 
 def test_a_module_that_saves_something_else_is_captured_all_the_same(tmp_path):

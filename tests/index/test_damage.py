@@ -16,7 +16,7 @@ from oracle import DIM, row
 from nar.base.errors import IndexUnavailableError, NarError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.following import checked_index, read_rows
-from nar.index.lite_files import WAY_OUT, DamagedIndexError
+from nar.index.lite import WAY_OUT, DamagedIndexError
 from nar.index.settings import IndexConfig
 
 ROWS = [row(f"row {number}", 1, number, number % 7) for number in range(300)]

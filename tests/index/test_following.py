@@ -11,7 +11,7 @@ from nar.index.architecture_index import ArchitectureIndex
 from nar.index.collection import Collection
 from nar.index.exact import ExactIndex
 from nar.index.following import Follower
-from nar.index.lite_files import DamagedIndexError
+from nar.index.lite import DamagedIndexError
 from nar.index.publishing import CHANGED
 from nar.index.rows import architecture_id
 from nar.index.settings import IndexConfig

@@ -13,8 +13,7 @@ from waiting import wait_for
 
 from nar.base.errors import IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
-from nar.index.lite import _is_ending
-from nar.index.lite_files import DamagedIndexError
+from nar.index.lite import DamagedIndexError, _is_ending
 from nar.index.rows import architecture_id
 from nar.index.settings import IndexConfig
 

@@ -6,10 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import DIM, row
 
-from nar.index import nearest
-from nar.index.exact import ExactIndex
+from nar.index import exact
+from nar.index.exact import ExactIndex, Sought, Vectors
 from nar.index.filters import Filter, Range
-from nar.index.nearest import Sought, Vectors
 
 ROWS, WIDE, FEW = 1_500, 32, 4
 
@@ -37,13 +36,13 @@ KNOWN = vectors_along(FEW, ROWS, 0)
 def compared(monkeypatch):
     """How many numbers the vectors had of which all were compared, in order."""
     seen = []
-    products = nearest._products
+    products = exact._products
 
     def watched(rows, vectors):
         seen.extend([rows.shape[1]] * bool(vectors))
         return products(rows, vectors)
 
-    monkeypatch.setattr(nearest, "_products", watched)
+    monkeypatch.setattr(exact, "_products", watched)
     return seen
 
 

@@ -16,7 +16,7 @@ from nar.index.architecture_index import ArchitectureIndex
 from nar.index.collection import create_collection
 from nar.index.exact import ExactIndex
 from nar.index.filters import Filter, Range
-from nar.index.lite_files import DamagedIndexError
+from nar.index.lite import DamagedIndexError
 from nar.index.publishing import point_alias
 from nar.index.ranking import Search
 from nar.index.reader import Reader

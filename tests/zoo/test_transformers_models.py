@@ -11,7 +11,7 @@ from nar.own import capture_architecture
 from nar.zoo.libraries import import_library
 from nar.zoo.sources.transformers.capture import capture_config
 from nar.zoo.sources.transformers.configs import default_config, narrowed, parts
-from nar.zoo.sources.transformers.settings import image_size
+from nar.zoo.sources.transformers.inputs import image_size
 from nar.zoo.sources.transformers.tasks import task_of_pairs
 
 

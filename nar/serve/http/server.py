@@ -28,8 +28,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from nar.serve.calls import Layer
 from nar.serve.doors import Shares
 from nar.serve.http import Site
-from nar.serve.http.requests import error_reply
-from nar.serve.http.routes import guarded
+from nar.serve.http.requests import error_reply, guarded
 from nar.serve.status import ForbiddenError
 from nar.wire.settings import ServerConfig, TlsConfig
 from nar.wire.tls import served_context

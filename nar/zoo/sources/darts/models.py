@@ -8,7 +8,7 @@ from nar.zoo.source import Entry, Source
 from nar.zoo.sources.darts.genotypes import Genotype, parse_genotype
 from nar.zoo.sources.darts.network import darts_network
 from nar.zoo.sources.darts.sampling import Member, sample_centres
-from nar.zoo.timing import lap
+from nar.zoo.spec import lap
 
 SEED = 0  # chosen: any number would do, but another gives other centres and classes
 
