@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import ray
-import torch
 from numpy.typing import NDArray
 from ray.actor import ActorHandle
 from ray.exceptions import RayError, RayTaskError
@@ -84,7 +83,7 @@ class EncodeWorker:
     """
 
     def __init__(self, encoder: Encoder) -> None:
-        encoder.to(torch.device("cuda" if torch.cuda.is_available() else "cpu"))
+        encoder.to(None)
         self._encoder = encoder
 
     def encode(self, partitions: Sequence[MotifPartition]) -> NDArray[np.float32]:

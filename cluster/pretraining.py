@@ -34,7 +34,6 @@ from nar.config import NarConfig
 from nar.corpus import Corpus, Location
 from nar.corpus.manifest import Manifest
 from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoint
-from nar.encoding.encoder import pretrain
 from nar.encoding.recipe import EncoderRecipe
 from nar.encoding.training import (
     BatchShare,
@@ -43,6 +42,7 @@ from nar.encoding.training import (
     Worker,
     epoch_batches,
     load_state,
+    pretrain,
     save_state,
 )
 from nar.graphs.ragged import offsets

@@ -47,13 +47,13 @@ class Toy:
         return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
 
     def tensors(self):
-        return {"weights": self.weights}
+        return {"weights": self.weights.numpy()}
 
     def load(self, tensors):
-        self.weights = tensors["weights"]
+        self.weights = torch.from_numpy(tensors["weights"])
 
     def to(self, device):
-        self.weights = self.weights.to(device)
+        pass
 
     def _counts(self, graph):
         width = self.config.operators
@@ -77,4 +77,4 @@ def pretrain(samples, recipe, *, worker=LONE, start=None, after_epoch=no_report)
     return toy
 
 
-TOY = EncoderKind("toy", ToyRecipe, ToyConfig, __name__)
+TOY = EncoderKind("toy", ToyRecipe, ToyConfig, __name__, __name__)

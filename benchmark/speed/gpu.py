@@ -21,7 +21,7 @@ from nar.corpus import read_corpus, shipped_corpus
 from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.default.recipe import DefaultRecipe, GraphRecipe, MotifRecipe
 from nar.encoding.embed import Embedder
-from nar.encoding.encoder import Encoder, encoder_module
+from nar.encoding.encoder import Encoder
 from nar.encoding.paper.encoder import paper_encoder
 from nar.encoding.paper.recipe import (
     PaperConfig,
@@ -30,7 +30,7 @@ from nar.encoding.paper.recipe import (
     PaperRecipe,
 )
 from nar.encoding.recipe import EncoderRecipe
-from nar.encoding.training import EpochReport, Worker
+from nar.encoding.training import EpochReport, Worker, training_module
 from nar.graphs.architecture import Architecture
 from nar.graphs.canonical import canonical
 from nar.graphs.graph import ComputationalGraph
@@ -53,7 +53,7 @@ def epochs_of(
     corpus: Sequence[Architecture], recipe: EncoderRecipe
 ) -> tuple[list[Row], dict[torch.device, float]]:
     """Seconds of the last epoch of each stage, a row a stage; and the last loss of each device."""
-    module = encoder_module(recipe.encoder)
+    module = training_module(recipe.encoder)
     samples = module.collect(corpus, MotifConfig())
     taken: dict[torch.device, dict[str, float]] = {}
     losses: dict[torch.device, float] = {}

@@ -3,14 +3,14 @@
 from functools import partial
 from pathlib import Path
 
-import torch
+import numpy as np
 from safetensors import SafetensorError
-from safetensors.torch import load, save
+from safetensors.numpy import load, save
 
 from nar.base.errors import CheckpointError
 from nar.base.files import write_whole
 from nar.encoding import stored
-from nar.encoding.encoder import Encoder, encoder_module
+from nar.encoding.encoder import Encoder, reading_module
 
 
 def fingerprint(encoder: Encoder) -> str:
@@ -38,7 +38,7 @@ def load_checkpoint(directory: Path) -> Encoder:
         CheckpointError: It is missing, damaged, or of a newer version or operator vocabulary.
     """
     files = stored.read_files(directory)
-    encoder = encoder_module(files.settings.name).untrained(files.settings)
+    encoder = reading_module(files.settings.name).untrained(files.settings)
     _load_weights(directory, encoder, files.weights)
     return encoder
 
@@ -60,7 +60,7 @@ def _load_weights(directory: Path, encoder: Encoder, weights: bytes) -> None:
             f"checkpoint {directory} is damaged: {stored.WEIGHTS_NAME} holds other tensors than "
             f"{stored.CONFIG_NAME} describes; {stored.AGAIN}"
         )
-    if not all(torch.isfinite(tensor).all() for tensor in tensors.values()):
+    if not all(np.isfinite(tensor).all() for tensor in tensors.values()):
         raise CheckpointError(
             f"checkpoint {directory} holds weights that are no numbers; {stored.AGAIN}"
         )

@@ -2,9 +2,9 @@
 
 import time
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from nar.encoding.checkpoint import fingerprint
@@ -12,6 +12,9 @@ from nar.encoding.encoder import Encoder
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.ragged import slices_within
 from nar.motifs.partition import split_all
+
+if TYPE_CHECKING:
+    import torch
 
 # Measured: 12,500 to 200,000 nodes at once are equally fast within 10% (results/benchmarks.md); the
 # memory of a call grows with it.
@@ -28,16 +31,16 @@ class Embedder:
 
     Args:
         encoder: The encoder of a checkpoint.
-        device: Device to run on; None takes the GPU if there is one.
+        device: Device to run on; None takes a GPU if there is one that helps.
     """
 
-    def __init__(self, encoder: Encoder, *, device: torch.device | None = None) -> None:
+    def __init__(self, encoder: Encoder, *, device: "torch.device | None" = None) -> None:
         self.fingerprint = fingerprint(encoder)
         self.name = encoder.config.name
         self.dim = encoder.config.dim
         self.weights = encoder.config.weights
         self._motif_config = encoder.config.motifs
-        encoder.to(device or torch.device("cuda" if torch.cuda.is_available() else "cpu"))
+        encoder.to(device)
         self._encoder = encoder
 
     def embed(

@@ -20,18 +20,32 @@ class EncoderKind:
         name: Name in settings and checkpoints.
         recipe: Settings of pretraining.
         config: Settings in checkpoints.
-        module: Dotted name of the `nar.encoding.encoder.EncoderModule`.
+        reading: Dotted name of the `nar.encoding.encoder.ReadingModule`, which a question needs.
+        training: Dotted name of the `nar.encoding.encoder.TrainingModule`, which needs torch.
     """
 
     name: str
     recipe: type[EncoderRecipe]
     config: type[EncoderConfig]
-    module: str
+    reading: str
+    training: str
 
 
 _ROWS: Final = (
-    EncoderKind("default", DefaultRecipe, DefaultConfig, "nar.encoding.default.pretraining"),
-    EncoderKind("paper", PaperRecipe, PaperConfig, "nar.encoding.paper.pretraining"),
+    EncoderKind(
+        "default",
+        DefaultRecipe,
+        DefaultConfig,
+        "nar.encoding.default.encoder",
+        "nar.encoding.default.pretraining",
+    ),
+    EncoderKind(
+        "paper",
+        PaperRecipe,
+        PaperConfig,
+        "nar.encoding.paper.encoder",
+        "nar.encoding.paper.pretraining",
+    ),
 )
 ENCODERS: Final[dict[str, EncoderKind]] = {kind.name: kind for kind in _ROWS}
 

@@ -1,4 +1,4 @@
-"""Training of one stage after another: epochs, reports, and states to go on from.
+"""Pretraining, which makes an encoder from a corpus: one stage after another.
 
 Random numbers follow from seed, epoch and rank, so a run that goes on from a saved state takes the
 same steps as a run without a break. A state is safetensors and JSON, never a pickle.
@@ -8,12 +8,13 @@ An epoch is cut into batches of shuffled items, and each worker takes a part of 
 
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, cast
 
 import numpy as np
 import torch
@@ -25,7 +26,11 @@ from torch.optim import Adam, Optimizer
 
 from nar.base.errors import CheckpointError, ConfigError
 from nar.base.files import write_whole
-from nar.encoding.recipe import StageRecipe
+from nar.encoding.encoder import Encoder
+from nar.encoding.recipe import EncoderRecipe, StageRecipe
+from nar.encoding.registry import ENCODERS
+from nar.graphs.architecture import Architecture
+from nar.motifs.config import MotifConfig
 
 # A contrast needs two items: one, and another from which it is to differ.
 SMALLEST_SHARE = 2
@@ -301,3 +306,56 @@ def train_step(model: nn.Module, optimizer: Optimizer, batch: object, share: Bat
     (loss * share.world).backward()  # type: ignore[no-untyped-call]
     optimizer.step()
     return float(loss.detach())
+
+
+class TrainingModule(Protocol):
+    """A module that trains encoders of one kind, from settings of its own types."""
+
+    def collect(self, architectures: Iterable[Architecture], motifs: MotifConfig) -> Any:  # noqa: ANN401
+        """The samples that an encoder of this kind learns from, of a type of its own.
+
+        Architectures are read once, in their order, and not kept.
+        """
+
+    def pretrain(
+        self,
+        samples: Any,  # noqa: ANN401
+        recipe: EncoderRecipe,
+        *,
+        worker: Worker,
+        start: TrainingState | None,
+        after_epoch: AfterEpoch,
+    ) -> Encoder:
+        """Train all stages of a recipe on all samples; see `pretrain`."""
+
+
+def training_module(name: str) -> TrainingModule:
+    """The module that trains an encoder of the registry, imported now; it needs torch."""
+    return cast("TrainingModule", import_module(ENCODERS[name].training))
+
+
+def pretrain(
+    architectures: Iterable[Architecture],
+    motifs: MotifConfig,
+    recipe: EncoderRecipe,
+    *,
+    worker: Worker = LONE,
+    start: TrainingState | None = None,
+    after_epoch: AfterEpoch = no_report,
+) -> Encoder:
+    """Train all stages on a whole corpus.
+
+    Args:
+        architectures: The corpus, read once and not kept: an iterator over shards will do.
+        motifs: How graphs are cut.
+        recipe: Which encoder, and how it learns.
+        worker: This process among the workers.
+        start: State to go on from, given by ``after_epoch`` with the same corpus and settings.
+        after_epoch: Called after every epoch; the state is valid during the call.
+
+    Raises:
+        ConfigError: Too few samples for the number of workers, or the loss is no longer finite.
+    """
+    module = training_module(recipe.encoder)
+    samples = module.collect(architectures, motifs)
+    return module.pretrain(samples, recipe, worker=worker, start=start, after_epoch=after_epoch)

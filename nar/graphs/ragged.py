@@ -69,6 +69,26 @@ def slices(start: Integers, chosen: Integers) -> tuple[Integers, Integers]:
     return positions, begins
 
 
+def sums_of_runs(values: NDArray[np.float32], start: Integers) -> NDArray[np.float32]:
+    """Sum of each run: shape (runs, dim); a run without items sums up to zeros.
+
+    A sum is the same to the bit whatever runs stand beside it.
+
+    Args:
+        values: Shape (items, dim).
+        start: Shape (runs + 1,), offsets of the runs.
+
+    Example:
+        >>> sums_of_runs(np.float32([[1], [2], [3]]), offsets([2, 0, 1])).tolist()
+        [[3.0], [0.0], [3.0]]
+    """
+    sums = np.zeros((len(start) - 1, values.shape[1]), dtype=np.float32)
+    filled = np.flatnonzero(np.diff(start))
+    if len(filled):
+        sums[filled] = np.add.reduceat(values, start[filled], axis=0)
+    return sums
+
+
 def slices_within(sizes: Sequence[int], budget: int) -> Iterator[slice]:
     """Consecutive items whose sizes add up to at most ``budget``; a larger item is alone."""
     start = total = 0

@@ -181,13 +181,28 @@ def _with_remainders(
     linked = loose[wires.source] & loose[wires.target]
     linked &= chunk[wires.source] == chunk[wires.target]
     ends = (wires.source[linked], wires.target[linked])
-    # The import takes 0.1 s, and readers of motifs that were cut before do not need it.
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
+    return np.where(loose, len(starts) + _components(nodes, *ends), block).astype(np.int64)
 
-    links = coo_array((np.ones(len(ends[0]), dtype=bool), ends), shape=(nodes, nodes))
-    _, component = connected_components(links, directed=False)
-    return np.where(loose, len(starts) + component, block).astype(np.int64)
+
+def _components(
+    nodes: int, source: NDArray[np.int64], target: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The least node that each node is connected to, along edges in either direction.
+
+    In each round every node takes the least of its neighbours, then of whom it points to: a chain
+    of n nodes is done in some log2(n) rounds.
+    """
+    least = np.arange(nodes)
+    while True:
+        lower = np.minimum(least[source], least[target])
+        pulled = least.copy()
+        # Whom a node pointed to takes the lower one as well, or only neighbours would move on.
+        for ends in (source, target, least[source], least[target]):
+            np.minimum.at(pulled, ends, lower)
+        pulled = pulled[pulled]
+        if np.array_equal(pulled, least):
+            return least
+        least = pulled
 
 
 def _chunks(

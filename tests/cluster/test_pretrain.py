@@ -37,8 +37,7 @@ from nar.corpus import located, read_corpus
 from nar.corpus.manifest import Manifest
 from nar.encoding.checkpoint import fingerprint, load_checkpoint
 from nar.encoding.embed import Embedder
-from nar.encoding.encoder import pretrain
-from nar.encoding.training import EpochReport
+from nar.encoding.training import EpochReport, pretrain
 from nar.graphs.architecture import Labels, architecture
 
 CONFIG = NarConfig(pretraining=RECIPE)

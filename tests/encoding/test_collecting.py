@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from nar.encoding.checkpoint import fingerprint
 from nar.encoding.collecting import chunks, collected, kin_targets
-from nar.encoding.encoder import pretrain
+from nar.encoding.training import pretrain
 from nar.motifs.config import MotifConfig
 
 CORPUS = three_family_corpus()

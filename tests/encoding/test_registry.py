@@ -14,10 +14,10 @@ from nar.answers.atlas import shipped_atlas
 from nar.config import NarConfig
 from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoint
 from nar.encoding.embed import Embedder
-from nar.encoding.encoder import pretrain
 from nar.encoding.paper.encoder import paper_encoder
 from nar.encoding.paper.recipe import PaperConfig
 from nar.encoding.registry import ENCODERS
+from nar.encoding.training import pretrain
 from nar.graphs import ops
 from nar.motifs.config import MotifConfig
 

@@ -17,27 +17,29 @@
 - *size*: parameters and FLOPs, with a small weight: they separate the members of a family.
 
 A query may weigh the blocks by what it asks for (`DefaultConfig.weights`), over one index.
+
+It needs numpy alone: a vector is a sum of some hundred rows of a small table. Only training needs
+torch (`nar.encoding.default.table`).
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, eye_array, hstack
-from torch import Tensor, nn
-from torch.nn.functional import normalize
 
 from nar.encoding.default.recipe import SIZE_DIM, DefaultConfig
 from nar.graphs import kernel
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.hashing import WORD, Codes, salted
-from nar.graphs.ragged import Integers, offsets
+from nar.graphs.ragged import Integers, offsets, sums_of_runs
 from nar.motifs.feature_sets import ASPECT_KINDS, FeatureSets, feature_sets
 from nar.motifs.partition import MotifPartition
+
+if TYPE_CHECKING:
+    import torch
 
 Mask = NDArray[np.bool_]
 Vectors = NDArray[np.float32]
@@ -54,6 +56,8 @@ _WORD_BITS: Final = 64  # of a code, which is a uint64
 # Chosen: signs of so many codes are made at a time. Signs of all codes of the largest graph that a
 # server accepts would fill gigabytes.
 CODES_A_PART: Final = 16_384
+# As torch has it: below it a vector has no direction to speak of.
+_LEAST_LENGTH: Final = np.float32(1e-12)
 _FREQUENCIES: Final = SIZE_DIM // (2 * _COUNTS)
 
 
@@ -93,157 +97,130 @@ def positions(codes: Codes) -> Integers:
     return (codes >> np.uint64(64 - POSITIONS_LOG2)).astype(np.int64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FeatureBatch:
-    """Features of graphs as rows of a table.
-
-    Attributes:
-        rows: Shape (features,).
-        start: Shape (graphs,), where the features of each graph begin.
-        weights: Shape (features,).
-    """
-
-    rows: Tensor
-    start: Tensor
-    weights: Tensor
-
-
-class FeatureTable(nn.Module):
-    """A vector for every feature, by its code: a block of rows for each aspect.
+class TableLayout:
+    """Where the vector of a feature stands: the table has a block of rows for each aspect.
 
     Args:
         config: Settings of the encoder.
 
     Attributes:
-        reads: Shape (aspects,), whether the table reads the features of an aspect.
+        reads: Shape (aspects,), whether the table has vectors for the features of an aspect.
         counts: Shape (aspects,), weight of an aspect; the weights make a vector of length 1.
+        rows: How many rows the table has.
     """
 
     def __init__(self, config: DefaultConfig) -> None:
-        super().__init__()
-        dim = config.learned_dim
         self.reads: Mask = np.array([kind in config.features for kind in ASPECT_KINDS])
         self.counts = (self.reads / np.sqrt(self.reads.sum())).astype(np.float32)
+        self.rows = int(self.reads.sum()) << config.rows_log2
         self._block = np.cumsum(self.reads) - 1
-        blocks = int(self.reads.sum())
-        self.vectors = nn.EmbeddingBag(blocks << config.rows_log2, dim, mode="sum")
-        # Vectors of length about 1, so that an untrained table is a random projection.
-        nn.init.normal_(self.vectors.weight, std=dim**-0.5)
-        self.rows_log2 = config.rows_log2
+        self._rows_log2 = config.rows_log2
 
-    def forward(self, batch: FeatureBatch) -> Tensor:
-        """Weighted sums of vectors: shape (graphs, dim)."""
-        sums: Tensor = self.vectors(batch.rows, batch.start, per_sample_weights=batch.weights)
-        return sums
+    def places(
+        self, sets: FeatureSets, known: Mask | None = None
+    ) -> tuple[Integers, Integers, Vectors]:
+        """The features as rows of the table, all features or only the known ones.
 
-    def batch(self, sets: FeatureSets, known: Mask | None = None) -> FeatureBatch:
-        """The features as rows of this table, all features or only the known ones."""
+        Returns:
+            Shape (features,), rows; shape (graphs + 1,), where the features of each graph begin;
+            shape (features,), their weights.
+        """
         kept = self.reads[sets.aspects]
         if known is not None:
             kept &= known
-        rows = (sets.codes >> np.uint64(64 - self.rows_log2)).astype(np.int64)
-        rows += self._block[sets.aspects] << self.rows_log2
+        rows = (sets.codes >> np.uint64(64 - self._rows_log2)).astype(np.int64)
+        rows += self._block[sets.aspects] << self._rows_log2
         weights = sets.weights * self.counts[sets.aspects]
         before = offsets(kept.astype(np.int64))
-        device = self.vectors.weight.device
-        return FeatureBatch(
-            torch.from_numpy(rows[kept]).to(device),
-            torch.from_numpy(before[sets.start[:-1]]).to(device),
-            torch.from_numpy(weights[kept]).to(device),
-        )
+        return rows[kept], before[sets.start], weights[kept]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DefaultEncoder:
-    """The parts of pretraining that embed a graph.
+    """What embeds a graph.
 
     Attributes:
         config: Settings that belong to the weights.
-        table: The learned vectors.
+        table: Shape (rows, learned_dim), half precision: the learned vectors.
         vocabulary: Features of the training corpus.
     """
 
     config: DefaultConfig
-    table: FeatureTable
+    table: NDArray[np.float16]
     vocabulary: FeatureVocabulary
 
-    def tensors(self) -> dict[str, Tensor]:
+    def tensors(self) -> dict[str, NDArray[Any]]:
         """The weights and the vocabulary, by name, in as few bytes as they need."""
-        known = np.packbits(self.vocabulary.known[self.table.reads], axis=1)
-        return {
-            "table": self.table.vectors.weight.detach().cpu().half(),
-            "vocabulary": torch.from_numpy(known),
-        }
+        known = self.vocabulary.known[TableLayout(self.config).reads]
+        return {"table": self.table, "vocabulary": np.packbits(known, axis=1)}
 
-    def load(self, tensors: Mapping[str, Tensor]) -> None:
+    def load(self, tensors: Mapping[str, NDArray[Any]]) -> None:
         """Take the tensors that `tensors` of an encoder with equal settings gave."""
-        with torch.no_grad():
-            self.table.vectors.weight.copy_(tensors["table"])
-        known = np.unpackbits(tensors["vocabulary"].numpy(), axis=1)
-        self.vocabulary.known[self.table.reads] = known
+        self.table[:] = tensors["table"]
+        known = np.unpackbits(tensors["vocabulary"], axis=1)
+        self.vocabulary.known[TableLayout(self.config).reads] = known
 
-    def to(self, device: torch.device) -> None:
-        """Compute on a device from now on."""
-        self.table.to(device)
+    def to(self, device: "torch.device | None") -> None:
+        """It stays where it is: cutting a graph takes the time, and a GPU would save 2% of it."""
 
-    def encode(self, partitions: Sequence[MotifPartition]) -> NDArray[np.float32]:
+    def encode(self, partitions: Sequence[MotifPartition]) -> Vectors:
         """Unit vectors of graphs that are cut into motifs: shape (graphs, dim)."""
         sets = feature_sets(partitions, border_widths=self.config.motifs.border_widths)
         return self.encode_features(sets, [partition.graph for partition in partitions])
 
-    def encode_features(
-        self, sets: FeatureSets, graphs: Sequence[ComputationalGraph]
-    ) -> NDArray[np.float32]:
+    def encode_features(self, sets: FeatureSets, graphs: Sequence[ComputationalGraph]) -> Vectors:
         """Unit vectors of graphs whose features are known: shape (graphs, dim)."""
-        config = self.config
+        config, layout = self.config, TableLayout(self.config)
         known = self.vocabulary.knows(sets)
-        with torch.inference_mode():
-            learned = self.table(self.table.batch(sets, known)).cpu()
+        rows, start, weights = layout.places(sets, known)
+        learned = sums_of_runs(weights[:, None] * self.table[rows].astype(np.float32), start)
         if config.halves:
-            learned = equal_halves(learned)
-        unseen = np.where(known, 0, sets.weights * self.table.counts[sets.aspects])
+            learned = _equal_halves(learned)
+        unseen = np.where(known, 0, sets.weights * layout.counts[sets.aspects])
         unknown = sketch(sets, unseen, config.unknown_dim)
-        design = torch.cat([learned, config.unknown_weight * torch.from_numpy(unknown)], dim=1)
-        size = torch.from_numpy(size_features(graphs))
-        identity = torch.from_numpy(sketch(sets, self._identity_weights(sets), config.identity_dim))
-        weighed = (config.identity_weight * normalize(identity, dim=1), config.size_weight * size)
-        whole = torch.cat([normalize(design, dim=1), *weighed], dim=1)
-        unit: NDArray[np.float32] = normalize(whole, dim=1).numpy()
-        return unit
+        design = np.concatenate([learned, np.float32(config.unknown_weight) * unknown], axis=1)
+        identity = sketch(sets, self._identity_weights(sets), config.identity_dim)
+        blocks = (
+            _units(design),
+            np.float32(config.identity_weight) * _units(identity),
+            np.float32(config.size_weight) * size_features(graphs),
+        )
+        return _units(np.concatenate(blocks, axis=1))
 
-    def _identity_weights(self, sets: FeatureSets) -> NDArray[np.float32]:
+    def _identity_weights(self, sets: FeatureSets) -> Vectors:
         """Weight of each feature in the identity block: shape (features,)."""
         config = self.config
         of_kind = {kind: float(kind in config.identity_features) for kind in ASPECT_KINDS}
         of_kind["attributes"] *= config.identity_attributes
         of_aspect = np.array([of_kind[kind] for kind in ASPECT_KINDS], dtype=np.float32)
-        weights: NDArray[np.float32] = sets.weights * of_aspect[sets.aspects]
+        weights: Vectors = sets.weights * of_aspect[sets.aspects]
         return weights
 
 
-def default_encoder(config: DefaultConfig) -> DefaultEncoder:
-    """An untrained encoder without a vocabulary, from torch's global random state."""
-    table = FeatureTable(config)
-    return finished(config, table, FeatureVocabulary.empty(ASPECTS))
+def untrained(config: DefaultConfig) -> DefaultEncoder:
+    """An encoder that has learned nothing and knows no feature: what a checkpoint is read into."""
+    shape = (TableLayout(config).rows, config.learned_dim)
+    return DefaultEncoder(
+        config, np.zeros(shape, dtype=np.float16), FeatureVocabulary.empty(ASPECTS)
+    )
 
 
-def finished(
-    config: DefaultConfig, table: FeatureTable, vocabulary: FeatureVocabulary
-) -> DefaultEncoder:
-    """An encoder with the weights that its checkpoint will hold: rounded to half precision."""
-    with torch.no_grad():
-        table.vectors.weight.copy_(table.vectors.weight.half())
-    return DefaultEncoder(config, table.eval(), vocabulary)
+def _units(vectors: Vectors) -> Vectors:
+    """The vectors made of length 1; a vector of zeros stays one."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))[:, None]
+    units: Vectors = vectors / np.maximum(lengths, _LEAST_LENGTH)
+    return units
 
 
-def equal_halves(learned: Tensor) -> Tensor:
+def _equal_halves(learned: Vectors) -> Vectors:
     """The two halves of learned vectors, made equally long; the whole keeps its length.
 
     Args:
         learned: Shape (graphs, dim), of an even dim.
     """
-    lengths = learned.norm(dim=1, keepdim=True) / 2**0.5
-    return torch.cat([lengths * normalize(half, dim=1) for half in learned.chunk(2, dim=1)], dim=1)
+    lengths = np.sqrt(np.einsum("ij,ij->i", learned, learned) / 2)[:, None]
+    halves = [lengths * _units(half) for half in np.split(learned, 2, axis=1)]
+    return np.concatenate(halves, axis=1)
 
 
 def sketch(sets: FeatureSets, weights: Vectors, dim: int) -> Vectors:
@@ -269,20 +246,46 @@ def sketch(sets: FeatureSets, weights: Vectors, dim: int) -> Vectors:
             int(WORD),
         )
     here = np.flatnonzero(weights)
-    codes, number = np.unique(sets.codes[here], return_inverse=True)
-    entries = (weights[here], (number, sets.graph()[here]))
-    bag = coo_array(entries, shape=(len(codes), sets.count)).tocsr()
+    graphs = sets.graph()[here]
+    here = here[np.lexsort((sets.codes[here], graphs))]
+    graphs = np.sort(graphs)
+    # Equal codes of a graph are one feature.
+    begins = np.ones(len(here), dtype=np.bool_)
+    begins[1:] = (np.diff(graphs) != 0) | (np.diff(sets.codes[here]) != 0)
+    places = np.append(np.flatnonzero(begins), len(here))
+    heavy = np.zeros((len(places) - 1, 1), dtype=np.float32)
+    _add_in_turn(heavy, weights[here][:, None], places)
+    codes, start = (
+        sets.codes[here][begins],
+        offsets(np.bincount(graphs[begins], minlength=sets.count)),
+    )
     sums: Vectors = np.zeros((sets.count, dim), dtype=np.float32)
     for begin in range(0, len(codes), CODES_A_PART):
-        part = slice(begin, begin + CODES_A_PART)
-        of_graphs, vectors = bag[part].T, signs(codes[part], dim)
-        if begin:
-            # The sums so far are the first term of the next sums. So sums are the same to the bit
-            # wherever parts begin, which depends on the other graphs of the call.
-            of_graphs = hstack([eye_array(sets.count, dtype=np.float32), of_graphs], format="csr")
-            vectors = np.concatenate([sums, vectors])
-        sums = (of_graphs @ vectors).astype(np.float32, copy=False)
+        end = min(begin + CODES_A_PART, len(codes))
+        _add_in_turn(
+            sums,
+            heavy[begin:end] * signs(codes[begin:end], dim),
+            np.clip(start, begin, end) - begin,
+        )
     return sums
+
+
+def _add_in_turn(sums: Vectors, values: Vectors, start: Integers) -> None:
+    """Add the values of each run to its sum, the first value first.
+
+    The kernel adds in this order, so that both give the same bits; and a sum is the same whatever
+    else is summed up beside it.
+
+    Args:
+        sums: Shape (runs, dim).
+        values: Shape (values, dim), run after run.
+        start: Shape (runs + 1,), where each run begins.
+    """
+    sizes = np.diff(start)
+    longest_first = np.argsort(-sizes, kind="stable")
+    for place in range(int(sizes.max(initial=0))):
+        runs = longest_first[: np.count_nonzero(sizes > place)]
+        sums[runs] += values[start[runs] + place]
 
 
 def signs(codes: Codes, dim: int) -> Vectors:

@@ -11,12 +11,18 @@ from torch import Tensor, nn
 
 from nar.encoding import losses, training
 from nar.encoding.collecting import NODES_A_CHUNK, collected, kin_targets
-from nar.encoding.default import encoder
+from nar.encoding.default.encoder import ASPECTS, DefaultEncoder, FeatureVocabulary, Mask
 from nar.encoding.default.recipe import DefaultConfig, DefaultRecipe, GraphRecipe
 from nar.encoding.default.samples import (
     FeatureReader,
     FeatureSamples,
     MotifOccurrences,
+)
+from nar.encoding.default.table import (
+    FeatureBatch,
+    FeatureTable,
+    equal_halves,
+    finished,
 )
 from nar.encoding.training import BatchShare, epoch_batches
 from nar.graphs.architecture import Architecture
@@ -32,7 +38,7 @@ _LEAVE_OUT_SEED = 2  # which features a step leaves out
 class MotifFeatureBatches:
     """Batches of stage 1: every motif type with a context, drawn anew in each epoch."""
 
-    def __init__(self, motifs: MotifOccurrences, table: encoder.FeatureTable, seed: int) -> None:
+    def __init__(self, motifs: MotifOccurrences, table: FeatureTable, seed: int) -> None:
         self._motifs, self._table, self._seed = motifs, table, seed
         _, self._first = np.unique(motifs.codes, return_index=True)
         self._occurrences = np.diff(np.append(self._first, len(motifs.codes)))
@@ -42,9 +48,7 @@ class MotifFeatureBatches:
         """Number of motif types."""
         return len(self._first)
 
-    def __call__(
-        self, rows: NDArray[np.int64], epoch: int
-    ) -> losses.MotifPairs[encoder.FeatureBatch]:
+    def __call__(self, rows: NDArray[np.int64], epoch: int) -> losses.MotifPairs[FeatureBatch]:
         """The motif types at ``rows``, each with its context in ``epoch``."""
         motifs = self._motifs
         chosen = self._choices(epoch)[rows]
@@ -67,7 +71,7 @@ class MotifFeatureBatches:
             self._epoch = epoch
         return self._chosen
 
-    def _read(self, sets: FeatureSets) -> encoder.FeatureBatch:
+    def _read(self, sets: FeatureSets) -> FeatureBatch:
         return self._table.batch(sets)
 
 
@@ -94,7 +98,7 @@ class FamilyBatch:
         trunks: Equal for architectures that stand on the same encoder.
     """
 
-    graphs: encoder.FeatureBatch
+    graphs: FeatureBatch
     families: Tensor
     decoders: Tensor
     trunks: Tensor
@@ -110,7 +114,7 @@ class FamilyContrast(nn.Module):
         trunks     ░░░███
     """
 
-    def __init__(self, table: encoder.FeatureTable, *, temperature: float, halves: bool) -> None:
+    def __init__(self, table: FeatureTable, *, temperature: float, halves: bool) -> None:
         super().__init__()
         self.table, self.temperature, self.halves = table, temperature, halves
 
@@ -120,7 +124,7 @@ class FamilyContrast(nn.Module):
         families = losses.of_all_workers(batch.families)
         if not self.halves:
             return self._contrast(learned, families)
-        of_decoder, of_trunk = encoder.equal_halves(learned).chunk(2, dim=1)
+        of_decoder, of_trunk = equal_halves(learned).chunk(2, dim=1)
         whole = self._contrast(torch.cat([of_decoder, of_trunk], dim=1), families)
         decoders = self._contrast(of_decoder, losses.of_all_workers(batch.decoders))
         return (
@@ -142,9 +146,7 @@ class FamilyBatches:
         recipe: Recipe of this stage.
     """
 
-    def __init__(
-        self, samples: FeatureSamples, table: encoder.FeatureTable, recipe: GraphRecipe
-    ) -> None:
+    def __init__(self, samples: FeatureSamples, table: FeatureTable, recipe: GraphRecipe) -> None:
         self._samples, self._table, self._recipe = samples, table, recipe
 
     def rows(self, epoch: int, share: BatchShare) -> list[NDArray[np.int64]]:
@@ -164,7 +166,7 @@ class FamilyBatches:
         device = graphs.rows.device
         return FamilyBatch(graphs, *(torch.from_numpy(each[rows]).to(device) for each in names))
 
-    def _seen(self, sets: FeatureSets, rows: NDArray[np.int64], epoch: int) -> encoder.Mask | None:
+    def _seen(self, sets: FeatureSets, rows: NDArray[np.int64], epoch: int) -> Mask | None:
         """Which features a step sees: a part of a design is to have the vector of the whole.
 
         Every graph loses a random share of its features, from none to ``leave_out``.
@@ -173,7 +175,7 @@ class FamilyBatches:
             return None
         rng = np.random.default_rng([self._recipe.seed, epoch, int(rows[0]), _LEAVE_OUT_SEED])
         lost = rng.uniform(0, self._recipe.leave_out, len(rows))
-        seen: encoder.Mask = rng.random(len(sets.codes)) >= lost[sets.graph()]
+        seen: Mask = rng.random(len(sets.codes)) >= lost[sets.graph()]
         return seen
 
 
@@ -191,9 +193,6 @@ def relatives_together(
     return by_family[np.argsort(turn, kind="stable")]
 
 
-untrained = encoder.default_encoder
-
-
 def collect(architectures: Iterable[Architecture], motifs: MotifConfig) -> FeatureSamples:
     """The samples of a corpus; the families of composed models depend on their encoders, too."""
     return collected(architectures, FeatureReader(motifs), kin_targets, nodes_a_chunk=NODES_A_CHUNK)
@@ -206,8 +205,8 @@ class Tables(nn.Module):
         super().__init__()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.table = encoder.FeatureTable(config)
-            self.context = encoder.FeatureTable(config)
+            self.table = FeatureTable(config)
+            self.context = FeatureTable(config)
 
 
 def pretrain_default(
@@ -217,7 +216,7 @@ def pretrain_default(
     worker: training.Worker = training.LONE,
     start: training.TrainingState | None = None,
     after_epoch: training.AfterEpoch = training.no_report,
-) -> encoder.DefaultEncoder:
+) -> DefaultEncoder:
     """Train motifs against their contexts, then graphs of a family against all others.
 
     Args:
@@ -237,9 +236,7 @@ def pretrain_default(
         partial(_graph_stage, tables, samples, recipe, worker),
     ]
     training.train(tables, stages, worker=worker, start=start, after_epoch=after_epoch)
-    return encoder.finished(
-        config, tables.table, encoder.FeatureVocabulary.of(samples.graphs, encoder.ASPECTS)
-    )
+    return finished(config, tables.table, FeatureVocabulary.of(samples.graphs, ASPECTS))
 
 
 pretrain = pretrain_default

@@ -6,6 +6,7 @@ Each motif type is encoded once; its embedding is kept in memory.
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -131,26 +132,26 @@ class PaperEncoder:
         self._memory = MotifMemory(cached_motifs)
         self.to(torch.device("cpu"))
 
-    def to(self, device: torch.device) -> None:
-        """Compute on a device from now on."""
-        self._device = device
-        self.motif.to(device)
-        self.macro.to(device)
-        self._operators = operator_features(self.config.operators, device)
+    def to(self, device: torch.device | None) -> None:
+        """Compute on a device from now on; None takes the GPU if there is one."""
+        self._device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.motif.to(self._device)
+        self.macro.to(self._device)
+        self._operators = operator_features(self.config.operators, self._device)
 
-    def tensors(self) -> dict[str, Tensor]:
+    def tensors(self) -> dict[str, NDArray[Any]]:
         """The weights, by name."""
         return {
-            f"{part}.{name}": tensor.detach().cpu()
+            f"{part}.{name}": tensor.detach().cpu().numpy()
             for part, network in self._parts().items()
             for name, tensor in network.state_dict().items()
         }
 
-    def load(self, tensors: Mapping[str, Tensor]) -> None:
+    def load(self, tensors: Mapping[str, NDArray[Any]]) -> None:
         """Take the tensors that `tensors` of an encoder with equal settings gave."""
         for part, network in self._parts().items():
             network.load_state_dict(
-                {name: tensors[f"{part}.{name}"] for name in network.state_dict()}
+                {name: torch.from_numpy(tensors[f"{part}.{name}"]) for name in network.state_dict()}
             )
 
     def _parts(self) -> dict[str, GraphEncoder]:
@@ -229,3 +230,6 @@ def paper_encoder(config: PaperConfig) -> PaperEncoder:
     motif = GraphEncoder(config.operators, config.motif_dim, layers=config.motif_layers)
     macro = GraphEncoder(config.motif_dim, config.dim, layers=config.layers)
     return PaperEncoder(config, motif, macro)
+
+
+untrained = paper_encoder

@@ -17,7 +17,6 @@ from nar.encoding.paper.encoder import (
     PaperEncoder,
     encode_all,
     operator_features,
-    paper_encoder,
 )
 from nar.encoding.paper.merged import GraphBatch, RowGraph, collate, merged
 from nar.encoding.paper.recipe import PaperConfig, PaperMotifRecipe, PaperRecipe
@@ -119,9 +118,6 @@ class MacroBatches:
             torch.from_numpy(targets.classes[rows]).to(device),
             torch.from_numpy(targets.families[rows]).to(device),
         )
-
-
-untrained = paper_encoder
 
 
 def collect(architectures: Iterable[Architecture], motifs: MotifConfig) -> Samples:
