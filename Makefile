@@ -174,7 +174,7 @@ export APART := import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb')
 
 lock:  ## resolve pyproject.toml anew and write requirements.lock
 	$(PYTHON) -m venv --clear build/lock
-	build/lock/bin/pip $(PIP) 'torch==$(TORCH)' -e '.[corpus,onnx,plots,mcp,cluster,docs,dev]'
+	build/lock/bin/pip $(PIP) 'torch==$(TORCH)' -e '.[corpus,all,docs,dev]'
 	build/lock/bin/pip $(PIP) --no-deps $$(build/lock/bin/python -c "$$APART")
 	(echo '# Written by `make lock`: the whole closure of pyproject.toml.'; \
 	 build/lock/bin/pip freeze --exclude-editable | sed "$$LOCKED") > requirements.lock

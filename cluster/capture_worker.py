@@ -21,15 +21,15 @@ from cluster.actors import WorkerLostError
 from cluster.provenance import INSTALLED, state_of
 from cluster.resources import bound_memory
 from nar.base.asking import Asking
-from nar.base.errors import CaptureError
+from nar.base.errors import CaptureError, one_line
 from nar.base.model_files import PYTHON
 from nar.base.own_zoo import SCHEMA_FILE, ZOO_FILE
 from nar.base.workspace import package_path
-from nar.capture.forward.dispatch import one_line
 from nar.graphs.architecture import called
 from nar.own import capture_architecture
 from nar.own.guard import scratch_folder
-from nar.zoo import ZooCapture, source_of
+from nar.zoo.sources import source_of
+from nar.zoo.spec import ZooCapture
 
 _STATM = Path("/proc/self/statm")
 # How torch's allocators, C++ and threads report what Python raises as a MemoryError.

@@ -19,7 +19,7 @@ from nar.corpus.manifest import Failure, ShardEntry
 from nar.corpus.shards import FAST
 from nar.graphs.architecture import Architecture
 from nar.graphs.assumed import Assumed
-from nar.zoo import ZooCapture
+from nar.zoo.spec import ZooCapture
 
 _SUFFIX = ".parquet"
 # Chosen: models are captured in the order of their names, so that at the border of two shards lie

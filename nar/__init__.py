@@ -107,7 +107,12 @@ def __getattr__(name: str) -> object:
     """Import a public name from its module."""
     if name not in _HOME:
         raise AttributeError(f"module 'nar' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+    try:
+        return getattr(import_module(_HOME[name]), name)
+    except ModuleNotFoundError as error:
+        from nar.base.extras import missing_in
+
+        raise missing_in(error) or error from error
 
 
 def __dir__() -> list[str]:

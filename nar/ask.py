@@ -39,7 +39,7 @@ from nar.views.answer import NetworkRow, answer_view, one_row_a_network
 from nar.views.difference import difference_html, difference_view
 from nar.views.html import fragment, html_of
 from nar.views.plots import map_of
-from nar.zoo import source_of
+from nar.zoo.sources import source_of
 
 if TYPE_CHECKING:
     import pandas as pd

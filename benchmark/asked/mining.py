@@ -91,7 +91,7 @@ def run_zoo(recorder: Recorder, source: str) -> None:
     """Build and call what the tables of the zoo name of a library."""
     from nar.base.errors import NarError
     from nar.own import capture_architecture
-    from nar.zoo import source_of
+    from nar.zoo.sources import source_of
 
     known = source_of(f"{source}:")
     assert known is not None, f"the zoo has no source {source}"

@@ -15,9 +15,8 @@ from benchmark.editing.kinds import changes, chosen_changes
 from benchmark.rewriting.rewrite import NotApplicableError
 from benchmark.tasks.asking import EDITS, PARTS
 from benchmark.tasks.splits import order
-from nar.base.errors import CaptureError
+from nar.base.errors import CaptureError, one_line
 from nar.base.workspace import package_lines
-from nar.capture.forward.dispatch import one_line
 from nar.corpus import write_shard
 from nar.graphs.architecture import Architecture, architecture
 from nar.own import capture_architecture

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 from benchmark.rewriting.files import hollow, quiet
 from benchmark.rewriting.rewrite import original
+from nar.base.errors import one_line
 from nar.capture import CaptureInputs
-from nar.capture.forward.dispatch import one_line
 from nar.capture.forward.placement import inference
 from nar.capture.onnx.file import capture_onnx
 from nar.corpus import write_shard

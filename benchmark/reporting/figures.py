@@ -14,7 +14,8 @@ from benchmark.methods.registry import find_method
 from benchmark.reporting.tables import read_part
 from benchmark.scoring.evaluate import Score, Scored, summarise
 from benchmark.tasks.datasets import NAS, REAL
-from nar.base.errors import CorpusError, InvalidInputError, MissingLibraryError
+from nar.base.errors import CorpusError, InvalidInputError
+from nar.base.extras import missing_library
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -141,9 +142,7 @@ def tsne(vectors: Floats) -> Floats:
         from sklearn.manifold import TSNE
         from threadpoolctl import threadpool_limits
     except ImportError as error:
-        raise MissingLibraryError(
-            "maps need scikit-learn; install it with `pip install 'nar-search[plots]'`"
-        ) from error
+        raise missing_library("sklearn") from error
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit = vectors / np.where(lengths > 0, lengths, 1.0)
     # Vectors that are all alike have no principal component to start from.
@@ -195,9 +194,7 @@ def _figure(width: float, height: float) -> "Figure":
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise MissingLibraryError(
-            "figures need matplotlib; install it with `pip install 'nar-search[plots]'`"
-        ) from error
+        raise missing_library("matplotlib") from error
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure

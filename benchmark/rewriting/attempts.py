@@ -19,9 +19,8 @@ from benchmark.rewriting.inputs import input_rewrites
 from benchmark.rewriting.rewrite import NotApplicableError, Original, Rewrite, original
 from benchmark.rewriting.spelled import spellings
 from benchmark.tasks.asking import REWRITTEN
-from nar.base.errors import CaptureError, UnknownArchitectureError
+from nar.base.errors import CaptureError, UnknownArchitectureError, one_line
 from nar.base.workspace import package_lines
-from nar.capture.forward.dispatch import one_line
 from nar.corpus import write_shard
 from nar.graphs.architecture import Architecture, architecture
 from nar.graphs.graph import ComputationalGraph

@@ -15,10 +15,10 @@ from torch import Tensor, nn
 
 from benchmark.rewriting.inputs import changed
 from benchmark.rewriting.rewrite import NotApplicableError, Original, Rewrite
+from nar.base.errors import one_line
 from nar.base.workspace import package_lines
 from nar.capture import CaptureInputs
 from nar.capture.exported import capture_exported
-from nar.capture.forward.dispatch import one_line
 from nar.capture.forward.placement import inference
 from nar.capture.onnx.file import capture_onnx
 from nar.capture.torch_internals import disable_onnx_log

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from nar.answers.atlas import MAP, Atlas, check_seal, damaged, seal
-from nar.base.errors import MissingLibraryError
+from nar.base.extras import missing_library
 from nar.base.files import write_whole
 
 # What scikit-learn advises before t-SNE: fewer dimensions mean less noise, and faster distances.
@@ -49,10 +49,7 @@ def coordinates(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         from sklearn.decomposition import PCA
         from sklearn.manifold import TSNE
     except ImportError as error:
-        raise MissingLibraryError(
-            "a map needs scikit-learn; install it with `pip install 'nar-search[plots]'`, then "
-            "`nar atlas draw` adds it"
-        ) from error
+        raise missing_library("sklearn") from error
     count, dim = vectors.shape
     components = min(_COMPONENTS, count, dim)
     reduced = PCA(components, svd_solver="randomized", random_state=_SEED).fit_transform(vectors)

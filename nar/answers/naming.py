@@ -14,7 +14,13 @@ from nar.answers.recognition import recognise_file
 from nar.answers.words import assumed_texts, doubts_texts, unread_texts
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.console import stderr
-from nar.base.errors import CorpusError, InvalidInputError, UnknownArchitectureError
+from nar.base.errors import (
+    CorpusError,
+    InvalidInputError,
+    MissingLibraryError,
+    UnknownArchitectureError,
+)
+from nar.base.extras import missing_in
 from nar.base.model_files import CONFIG_FILE, LOAD, PYTHON, WANTED, kind_of_file
 from nar.base.model_folders import Named, named_in_file, named_in_folder, reading_of
 from nar.base.own_zoo import Declared, Zoo
@@ -24,7 +30,7 @@ from nar.graphs.architecture import Architecture, called
 from nar.graphs.assumed import Assumed, Unread
 
 if TYPE_CHECKING:
-    from nar.zoo import ZooCapture
+    from nar.zoo.spec import ZooCapture
 
 
 _HUB: Final = "hf:"
@@ -319,8 +325,14 @@ def captured(name: str, asking: Asking = NOTHING_STATED) -> "ZooCapture":
     # The libraries that build and capture models take seconds to import.
     from nar.own import capture_architecture
 
-    with stderr.status(f"capturing {name}"):
-        return capture_architecture(name, asking)
+    try:
+        with stderr.status(f"capturing {name}"):
+            return capture_architecture(name, asking)
+    except ModuleNotFoundError as error:
+        missing = missing_in(error)
+        if missing is None:
+            raise
+        raise MissingLibraryError(f"{name} has to be captured, and {missing}") from error
 
 
 def known_or_captured(

@@ -23,6 +23,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from nar.base.errors import NarError
+from nar.base.extras import missing_in
 from nar.base.workspace import version
 
 # Chosen: of so many items that ended last the median says how long one takes.
@@ -371,7 +372,7 @@ def _reporting(
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
             command(*args, **kwargs)
-        except (NarError, OSError) as error:
+        except (NarError, OSError, ModuleNotFoundError) as error:
             reason = _reason_of(error)
             if reason is None:
                 raise
@@ -387,10 +388,13 @@ def _reporting(
     return run
 
 
-def _reason_of(error: NarError | OSError) -> str | None:
+def _reason_of(error: NarError | OSError | ModuleNotFoundError) -> str | None:
     """The text of an error for a person; None for an error that no person can mend."""
     if isinstance(error, NarError):
         return str(error)
+    if isinstance(error, ModuleNotFoundError):
+        missing = missing_in(error)
+        return str(missing) if missing else None
     if error.errno not in DISK:
         return None
     cause = (error.strerror or str(error)).partition("\n")[0]

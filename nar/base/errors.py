@@ -1,6 +1,9 @@
 """Every error a caller can act on. Each says what was wanted, what came, and the way out."""
 
 import errno
+from typing import Final
+
+_REASON_LENGTH: Final = 300  # characters; chosen: two or three lines of a terminal
 
 
 class NarError(Exception):
@@ -118,3 +121,9 @@ class IndexMismatchError(NarError):
 
 class ConfigError(NarError):
     """A configuration value that is unknown or out of range."""
+
+
+def one_line(error: BaseException) -> str:
+    """The first line of an error's message that says something, with its type."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0] if lines else '-'}"[:_REASON_LENGTH]

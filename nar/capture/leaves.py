@@ -1,13 +1,9 @@
 """The values of the inputs of a model: data that flows through it, and numbers beside data."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-import torch
-from torch import Tensor
-
 from nar.capture.trace import Shape, TraceBuilder
-from nar.capture.values import shape_of
 
 # From three axes on the first one is the batch; two may as well be those of nodes.
 _WITH_BATCH: Final = 3
@@ -32,27 +28,6 @@ def input_values(builder: TraceBuilder, inputs: Sequence[tuple[Shape, bool]]) ->
     ]
 
 
-def signature(named: Iterable[tuple[str, Tensor]]) -> tuple[str, ...]:
-    """Tensors in the form of `nar.graphs.details.Details`: ``input_ids int 1x16``."""
-    return tuple(port(name, kind_of(tensor), shape_of(tensor)) for name, tensor in named)
-
-
 def port(name: str, kind: str, shape: Shape) -> str:
     """One input or result: its name, if it has one, its kind and its shape."""
     return " ".join([*name.split(), kind, "x".join(map(str, shape)) or "scalar"])
-
-
-def kind_of(tensor: Tensor) -> str:
-    """What the numbers of a tensor are."""
-    if tensor.dtype is torch.bool:
-        return "bool"
-    if tensor.is_complex():
-        return "complex"
-    return "float" if tensor.is_floating_point() else "int"
-
-
-def tensor_inputs(tensors: Sequence[Tensor]) -> list[tuple[Shape, bool]]:
-    """What `input_values` wants to know of tensors."""
-    return [
-        (shape_of(tensor), tensor.is_floating_point() or tensor.is_complex()) for tensor in tensors
-    ]

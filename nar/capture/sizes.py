@@ -11,11 +11,30 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.capture.trace import LEAVES, PARTS, Operation, Trace
+from nar.capture.trace import CAUSAL, LEAVES, NO_ATTRIBUTES, PARTS, Operation, Shape, Trace
 from nar.graphs.details import MASKS, NOT_READ, NUMBERS, Details, Mask
 from nar.graphs.ops import Trait, with_any
 
 SQUARE, WIDE, TALL = 1, 2, 3  # of the attribute `kernel_shape`: see `nar.graphs.ops`
+# Rank -> the axes of all places, with channels first or last. A mean over the last axis alone is
+# left out: norms take it.
+_ALL_PLACES = {
+    3: ((-2,),),
+    4: ((-2, -1), (-3, -2)),
+    5: ((-3, -2, -1), (-4, -3, -2)),
+}
+
+
+def mean_class(axes: tuple[int, ...], rank: int) -> str:
+    """The operator of a mean over ``axes``, counted from the end, of a tensor of rank ``rank``."""
+    return "adaptive_avg_pool" if axes in _ALL_PLACES.get(rank, ()) else "mean"
+
+
+def pair_sizes(shapes: Sequence[Shape], shape: Shape) -> Mapping[str, int]:
+    """Sizes of a comparison: causal if it has all pairs of two equally long rows."""
+    sides = {prod(each) for each in shapes}
+    is_of_pairs = len(shapes) == 2 and len(sides) == 1 and prod(shape) >= max(sides) ** 2 > 1
+    return CAUSAL if is_of_pairs else NO_ATTRIBUTES
 
 
 def window(kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]) -> dict[str, int]:

@@ -1,12 +1,13 @@
 """The value that a tensor holds: by object, and by storage after a write in place."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
 import torch
 from torch import Tensor
 
+from nar.capture.leaves import port
 from nar.capture.torch_internals import storage_address
 from nar.capture.trace import Shape, TraceBuilder
 
@@ -16,6 +17,27 @@ PARTIAL_VIEWS = frozenset({"slice", "split", "diagonal", "unfold"})
 def shape_of(tensor: Tensor) -> Shape:
     """Extents of a tensor, 0 where an extent depends on data and is not known."""
     return tuple([extent if type(extent) is int else 0 for extent in tensor.shape])
+
+
+def signature(named: Iterable[tuple[str, Tensor]]) -> tuple[str, ...]:
+    """Tensors in the form of `nar.graphs.details.Details`: ``input_ids int 1x16``."""
+    return tuple(port(name, kind_of(tensor), shape_of(tensor)) for name, tensor in named)
+
+
+def kind_of(tensor: Tensor) -> str:
+    """What the numbers of a tensor are."""
+    if tensor.dtype is torch.bool:
+        return "bool"
+    if tensor.is_complex():
+        return "complex"
+    return "float" if tensor.is_floating_point() else "int"
+
+
+def tensor_inputs(tensors: Sequence[Tensor]) -> list[tuple[Shape, bool]]:
+    """What `input_values` wants to know of tensors."""
+    return [
+        (shape_of(tensor), tensor.is_floating_point() or tensor.is_complex()) for tensor in tensors
+    ]
 
 
 def storage_key(tensor: Tensor) -> int:

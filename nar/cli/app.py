@@ -28,7 +28,8 @@ from nar.base.console import (
     reporting_errors,
     stderr,
 )
-from nar.base.errors import InvalidInputError, MissingLibraryError
+from nar.base.errors import InvalidInputError
+from nar.base.extras import missing_library
 from nar.base.process import tell_libraries
 from nar.cli import groups
 from nar.cli.options import NAME_HELP, Corpus, Multiples, Name, filtering
@@ -469,8 +470,6 @@ def mcp(
     try:
         from nar.mcp_server import mcp_server
     except ModuleNotFoundError as error:
-        raise MissingLibraryError(
-            f"{error.name} is missing: pip install 'nar-search[mcp]'"
-        ) from error
+        raise missing_library("mcp") from error
 
     mcp_server(asking if run_code else None, root or ()).run()

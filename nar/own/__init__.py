@@ -8,8 +8,8 @@ from nar.base.errors import InvalidInputError, UnknownArchitectureError
 from nar.base.model_files import WANTED
 from nar.capture.record import with_unread
 from nar.graphs.architecture import architecture
-from nar.zoo import ArchitectureSpec, ZooCapture, source_names, source_of
-from nar.zoo.spec import Laps, lap
+from nar.own.files import is_file_name, resolve_file
+from nar.zoo.spec import ArchitectureSpec, Laps, ZooCapture, lap
 
 __all__ = ["capture_architecture", "resolve"]
 
@@ -25,16 +25,16 @@ def resolve(name: str, asking: Asking = NOTHING_STATED) -> ArchitectureSpec:
         UnknownArchitectureError: No source has that name; the nearest names are given.
         MissingLibraryError: The source's library is not installed.
     """
+    if is_file_name(name):
+        return resolve_file(name, asking)
+    # The sources import torch, which some files need not.
+    from nar.zoo.sources import source_names, source_of
+
     source = source_of(name)
     if source is not None:
         if asking.states_inputs:
             raise InvalidInputError(name, "wanted stated inputs for path/to/file.py:Model only")
         return source.resolve(name)
-    # Imported here: no name of a source needs what guards and runs a user's code.
-    from nar.own.files import is_file_name, resolve_file
-
-    if is_file_name(name):
-        return resolve_file(name, asking)
     raise UnknownArchitectureError(
         f"{name}: wanted {', '.join(f'{known}:<model>' for known in source_names())}, {WANTED}"
     )

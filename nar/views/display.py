@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from nar.answers.blocks import Block, BlockUsers
     from nar.base.own_zoo import Zoo
     from nar.motifs.partition import MotifPartition
-    from nar.zoo import ZooCapture
+    from nar.zoo.spec import ZooCapture
 
 _UNITS: Final = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 # Columns that no table reaches: a table is measured as if a terminal had no end.

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.base.errors import InvalidInputError, MissingLibraryError
+from nar.base.errors import InvalidInputError
+from nar.base.extras import missing_library
 from nar.corpus import Corpus, Location
 from nar.corpus.columns import numbers_of
 from nar.corpus.manifest import TIERS, Counts, SourceCounts
@@ -75,9 +76,7 @@ def _figure(width: float, height: float, columns: int = 1) -> tuple["Figure", li
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise MissingLibraryError(
-            "plots need matplotlib; install it with `pip install 'nar-search[plots]'`"
-        ) from error
+        raise missing_library("matplotlib") from error
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     axes = [figure.add_subplot(1, columns, column + 1) for column in range(columns)]

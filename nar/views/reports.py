@@ -10,7 +10,7 @@ from nar.graphs.ops import op_name
 from nar.motifs.partition import MotifPartition
 
 if TYPE_CHECKING:
-    from nar.zoo import ZooCapture
+    from nar.zoo.spec import ZooCapture
 
 Report = dict[str, Any]
 

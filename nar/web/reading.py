@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from nar.base.children import answer_parent, bound_this_process, task_of_parent
 from nar.base.errors import InvalidInputError, NarError
+from nar.base.extras import missing_in
 from nar.wire.graphs import encode_graph
 
 Task = Mapping[str, Any]
@@ -30,6 +31,8 @@ def main() -> None:
             answer = _KINDS[task["kind"]](task)
     except InvalidInputError as error:
         answer_parent({"fault": error.reason, "field": error.field or "body"})
+    except ModuleNotFoundError as error:
+        answer_parent({"fault": str(missing_in(error) or error), "field": "name"})
     except NarError as error:
         # The parent's name for the file says nothing to the user who sent it.
         answer_parent({"fault": str(error).replace(f"{task.get('path')}: ", ""), "field": "name"})

@@ -18,9 +18,9 @@ from torch.nn.modules.module import (
 from torch.nn.parameter import is_lazy
 from torch.overrides import TorchFunctionMode
 
-from nar.base.errors import CaptureError
+from nar.base.errors import CaptureError, one_line
 from nar.capture import Capture, CaptureInputs
-from nar.capture.forward.dispatch import one_line, saved_shapes, trace_module, weights_in
+from nar.capture.forward.dispatch import saved_shapes, trace_module, weights_in
 from nar.capture.graphs import to_capture
 from nar.capture.torch_internals import DeviceContext, fake_mode
 from nar.graphs.weights import Shape

@@ -14,12 +14,13 @@ from functools import cache
 from importlib import import_module, metadata, util
 from pathlib import Path
 from types import ModuleType
-
-import torch
+from typing import TYPE_CHECKING
 
 from nar.base.errors import MissingLibraryError
-from nar.base.workspace import DISTRIBUTION
-from nar.capture.torch_internals import FAKE_TENSOR_LOGGER, unscripted
+from nar.base.extras import missing_library
+
+if TYPE_CHECKING:
+    import torch
 
 # What torchvision's Python code registers fake kernels for while it is being imported.
 _SCHEMAS: tuple[str, ...] = (
@@ -55,7 +56,6 @@ _LOG_LEVELS = {
     "huggingface_hub": logging.ERROR,
     "lightning_fabric.utilities.seed": logging.ERROR,
     "speechbrain": logging.ERROR,
-    FAKE_TENSOR_LOGGER: logging.CRITICAL,
 }
 
 
@@ -83,6 +83,8 @@ def ready_for_libraries() -> Iterator[None]:
     Functions that a library would compile with TorchScript stay as they are: torch-geometric
     replaces functions of torch by functions that TorchScript cannot compile.
     """
+    from nar.capture.torch_internals import unscripted
+
     _prepare_process()
     with warnings.catch_warnings(), unscripted():
         warnings.simplefilter("ignore")
@@ -132,20 +134,26 @@ def installed(library: str, distribution: str = "") -> tuple[str, str] | None:
 
 
 def _missing(library: str) -> MissingLibraryError:
-    way_out = f"pip install '{DISTRIBUTION}[{library}]'"
-    if library in APART:
-        way_out += f" and pip install --no-deps {APART[library]}"
-    return MissingLibraryError(f"{library} is not installed: {way_out}")
+    error = missing_library(library)
+    if library not in APART:
+        return error
+    return MissingLibraryError(f"{error}, and pip install --no-deps {APART[library]}")
 
 
 @cache
-def _prepare_process() -> torch.library.Library | None:
+def _prepare_process() -> "torch.library.Library | None":
     """Once a process: silence the libraries, and give torchvision the operators it wants.
 
     Returns:
         The library of stand-in operators, if any: they exist only as long as it does.
     """
+    # Who asks which version is installed needs no torch.
+    import torch
+
+    from nar.capture.torch_internals import FAKE_TENSOR_LOGGER
+
     os.environ.update(_QUIET)
+    logging.getLogger(FAKE_TENSOR_LOGGER).setLevel(logging.CRITICAL)
     for logger, level in _LOG_LEVELS.items():
         logging.getLogger(logger).setLevel(level)
     _stand_in_for_native_audio()
@@ -162,6 +170,8 @@ def _stand_in_for_native_audio() -> None:
 
     Its registry builds are for CUDA only. Decoders and losses need that part, models do not.
     """
+    import torch
+
     if util.find_spec("torchaudio") is None or torch.version.cuda:
         return
     absent = ModuleType("torchaudio._extension")
@@ -178,6 +188,8 @@ def _load_native_operators() -> bool:
     torchvision = util.find_spec("torchvision")
     if torchvision is None or torchvision.origin is None:
         return False
+    import torch
+
     binaries = sorted(Path(torchvision.origin).parent.glob("_C*.so"))
     try:
         for binary in binaries:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from nar.base import errors
 from nar.base.workspace import package_lines
-from nar.zoo import list_specs, source_names
+from nar.zoo.sources import list_specs, source_names
 from nar.zoo.sources.darts.models import DARTS, SEED, member_name
 from nar.zoo.sources.darts.sampling import sample_classes
 

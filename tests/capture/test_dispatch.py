@@ -9,9 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from nar.base.errors import CaptureError
+from nar.base.errors import CaptureError, one_line
 from nar.capture import CaptureInputs, capture_module
-from nar.capture.forward.dispatch import one_line
 from nar.capture.torch_internals import fake_mode
 from nar.graphs.ops import ATTRIBUTES
 

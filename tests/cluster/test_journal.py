@@ -11,8 +11,7 @@ from nar.graphs.assumed import Assumed, AssumedValue
 from nar.graphs.canonical import canonical
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.ops import ATTRIBUTES, op_id
-from nar.zoo import ZooCapture
-from nar.zoo.spec import CaptureSeconds
+from nar.zoo.spec import CaptureSeconds, ZooCapture
 
 RUN = RunRecord(seconds=1.5, workers=2, cores=4, labels="tables")
 

@@ -18,8 +18,9 @@ from cluster.provenance import (
 )
 from nar.base.asking import NOTHING_STATED, Allowance, Asking
 from nar.base.workspace import DISTRIBUTION
-from nar.zoo import source_names, sources
+from nar.zoo import sources
 from nar.zoo.libraries import installed
+from nar.zoo.sources import source_names
 
 TOY = """
 from nar.zoo.source import Source

@@ -7,10 +7,11 @@ from encoding import DEFAULT_RECIPE, three_families, three_family_targets
 
 from nar.encoding.checkpoint import fingerprint
 from nar.encoding.collecting import Targets
-from nar.encoding.default.encoder import FeatureTable
+from nar.encoding.default.encoder import TableLayout
 from nar.encoding.default.pretraining import FamilyBatches, pretrain_default, relatives_together
 from nar.encoding.default.recipe import DefaultConfig, DefaultRecipe, GraphRecipe, MotifRecipe
 from nar.encoding.default.samples import CONTEXTS_A_MOTIF, collect_feature_samples
+from nar.encoding.default.table import FeatureTable
 from nar.encoding.embed import Embedder
 from nar.encoding.training import BatchShare, load_state, save_state
 from nar.motifs.config import MotifConfig
@@ -99,12 +100,12 @@ def test_stages_can_be_left_out():
 )
 def test_features_of_other_kinds_are_not_read(features, aspects):
     config = SMALL.model_copy(update={"features": features})
-    assert np.flatnonzero(FeatureTable(config).reads).tolist() == aspects
+    assert np.flatnonzero(FeatureTable(config).layout.reads).tolist() == aspects
     encoder = pretrain_default(SAMPLES, DEFAULT_RECIPE.model_copy(update={"features": features}))
     assert encoder.config.features == features
-    rows = encoder.table.batch(SAMPLES.graphs).rows
+    rows, _, _ = TableLayout(encoder.config).places(SAMPLES.graphs)
     # One block of rows for every aspect that is read.
-    assert np.unique(rows.numpy() >> config.rows_log2).tolist() == list(range(len(aspects)))
+    assert np.unique(rows >> config.rows_log2).tolist() == list(range(len(aspects)))
 
 
 def test_motifs_have_few_contexts_and_every_row_is_there():

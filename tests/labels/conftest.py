@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from nar.labels.families import snake_case
-from nar.zoo import list_specs
 from nar.zoo.libraries import import_library
+from nar.zoo.sources import list_specs
 
 # Where each library keeps its models: one file or folder is one defining name.
 MODELS_BELOW = {

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from nar.labels.families import definings, entrypoints, family_of, snake_case
-from nar.zoo import list_specs
 from nar.zoo.libraries import import_library
+from nar.zoo.sources import list_specs
 from nar.zoo.sources.openmmlab.configs import config_names
 
 SNAKE = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")

@@ -8,7 +8,7 @@ import pytest
 from nar.base.errors import MissingLibraryError
 from nar.labels.lineage import twins
 from nar.own import resolve
-from nar.zoo import source_names
+from nar.zoo.sources import source_names
 
 GROUPS = 60
 

@@ -4,8 +4,8 @@ import pytest
 
 from nar.capture import capture_module
 from nar.own.inputs import infer_inputs
-from nar.zoo import source_of
 from nar.zoo.building import operating
+from nar.zoo.sources import source_of
 
 MODELS = [
     "timm:resnet18",

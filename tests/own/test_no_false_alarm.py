@@ -8,7 +8,7 @@ import pytest
 
 from nar.base.errors import MissingLibraryError
 from nar.corpus import Corpus, shipped_corpus
-from nar.zoo import list_specs, source_names
+from nar.zoo.sources import list_specs, source_names
 
 # Of the two libraries that most users build on, more models than one.
 COUNTS = {"timm": 60, "transformers": 40}

@@ -6,7 +6,7 @@ import pytest
 
 from nar.base.errors import MissingLibraryError
 from nar.own import capture_architecture
-from nar.zoo import list_specs
+from nar.zoo.sources import list_specs
 from nar.zoo.sources.openmmlab.configs import digest
 from nar.zoo.sources.openmmlab.images import shown_size
 

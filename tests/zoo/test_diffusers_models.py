@@ -4,7 +4,7 @@ import pytest
 
 from nar.base.errors import UnknownArchitectureError
 from nar.own import capture_architecture, resolve
-from nar.zoo import list_specs
+from nar.zoo.sources import list_specs
 from nar.zoo.sources.diffusers import TASK_OF, described_classes
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from nar.graphs.ops import op_name
 from nar.own import capture_architecture
-from nar.zoo import list_specs
+from nar.zoo.sources import list_specs
 
 
 def test_hundreds_of_detectors_are_listed_once():

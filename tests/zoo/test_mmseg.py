@@ -4,7 +4,7 @@ import pytest
 
 from nar.base.errors import UnknownArchitectureError
 from nar.own import capture_architecture, resolve
-from nar.zoo import list_specs
+from nar.zoo.sources import list_specs
 
 
 def test_data_sets_with_other_classes_stand_apart_and_schedules_do_not():

@@ -16,10 +16,11 @@ from nar.corpus.datasheet import datasheet
 from nar.corpus.manifest import Manifest, Totals
 from nar.graphs.ops import op_name
 from nar.own import capture_architecture, resolve
-from nar.zoo import list_specs, sources
+from nar.zoo import sources
 from nar.zoo.libraries import library_version
 from nar.zoo.selections import select
 from nar.zoo.source import Entry, Source, by_forward
+from nar.zoo.sources import list_specs
 
 WIDTHS = {"narrow": 4, "wide": 8}
 

@@ -13,9 +13,9 @@ from nar.answers.naming import resolve_name
 from nar.base.errors import PluginError, UnknownArchitectureError
 from nar.graphs.ops import op_name
 from nar.own import capture_architecture, resolve
-from nar.zoo import list_specs, source_names, sources
+from nar.zoo import sources
 from nar.zoo.selections import select
-from nar.zoo.sources import licences
+from nar.zoo.sources import licences, list_specs, source_names
 
 EXAMPLE = Path(__file__).parents[2] / "deploy/examples/private_zoo"
 

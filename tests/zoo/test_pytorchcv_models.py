@@ -4,7 +4,7 @@ import pytest
 
 from nar.base.errors import UnknownArchitectureError
 from nar.own import capture_architecture, resolve
-from nar.zoo import list_specs
+from nar.zoo.sources import list_specs
 
 
 def test_more_than_six_hundred_designs_are_listed_once():

@@ -21,7 +21,9 @@ EXTRAS = PROJECT["optional-dependencies"]
 # Licences that let anyone read the code and publish what was read from it.
 PERMISSIVE = {"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}
 # Extras that no source needs.
-NO_SOURCES = {"cluster", "dev", "docs", "mcp", "onnx", "plots", "trace"}
+NO_SOURCES = {
+    "all", "capture", "cluster", "dev", "docs", "index", "mcp", "pandas", "plots", "trace",
+}  # fmt: skip
 REQUIREMENT = re.compile(r"([\w.-]+)(?:\[([\w,-]+)\])?")
 
 each_source = pytest.mark.parametrize("source", SOURCES, ids=source_names())

@@ -6,8 +6,9 @@ import pytest
 
 from nar.base.errors import InvalidInputError, MissingLibraryError, UnknownArchitectureError
 from nar.own import resolve
-from nar.zoo import list_specs, selections, source_names
+from nar.zoo import selections
 from nar.zoo.selections import select
+from nar.zoo.sources import list_specs, source_names
 
 
 def test_the_demo_has_relatives_of_many_families_from_all_libraries():
@@ -39,12 +40,12 @@ def test_the_corpus_has_all_that_libraries_register_once():
 def test_an_absent_library_is_skipped_with_the_way_out(monkeypatch):
     def listed(source):
         if source == "timm":
-            raise MissingLibraryError("timm is not installed: pip install 'nar-search[timm]'")
+            raise MissingLibraryError("timm is not installed: pip install '.[timm]'")
         return [f"{source}:one"]
 
     monkeypatch.setattr(selections, "list_specs", listed)
     selection = select("corpus")
-    assert selection.skipped == {"timm": "timm is not installed: pip install 'nar-search[timm]'"}
+    assert selection.skipped == {"timm": "timm is not installed: pip install '.[timm]'"}
     assert "timm:one" not in selection.names
     assert "torchvision:one" in selection.names
 

@@ -5,7 +5,7 @@ import pytest
 from nar.base.errors import UnknownArchitectureError
 from nar.graphs.ops import op_name
 from nar.own import capture_architecture, resolve
-from nar.zoo import list_specs
+from nar.zoo.sources import list_specs
 
 # Source -> at least so many networks, a name that it lacks, and one that is near to it.
 LISTED = {

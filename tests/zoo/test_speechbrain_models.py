@@ -6,7 +6,7 @@ import pytest
 
 from nar.base.errors import UnknownArchitectureError
 from nar.own import capture_architecture, resolve
-from nar.zoo import list_specs
+from nar.zoo.sources import list_specs
 
 
 def test_every_name_is_listed_once_and_resolves():

@@ -7,7 +7,7 @@ import pytest
 from nar.base.errors import UnknownArchitectureError
 from nar.graphs.ops import op_name
 from nar.own import capture_architecture, resolve
-from nar.zoo import list_specs
+from nar.zoo.sources import list_specs
 
 
 def test_the_table_names_every_network_once():

@@ -3,7 +3,7 @@
 import pytest
 
 from nar.own import capture_architecture
-from nar.zoo import list_specs
+from nar.zoo.sources import list_specs
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import torch
 from nar.base.errors import UnknownArchitectureError
 from nar.graphs.ops import op_name
 from nar.own import capture_architecture, resolve
-from nar.zoo import list_specs
+from nar.zoo.sources import list_specs
 from nar.zoo.sources.yolo import Yolo, _rows
 
 # Of the fixed convolution that reads a distribution over the side of a box: decoding is left out.

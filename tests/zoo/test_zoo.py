@@ -5,7 +5,7 @@ import pytest
 from nar.base.errors import MissingLibraryError, UnknownArchitectureError
 from nar.graphs.ops import op_name
 from nar.own import capture_architecture, resolve
-from nar.zoo import list_specs, source_names
+from nar.zoo.sources import list_specs, source_names
 
 CENTRE = list_specs("darts")[0]
 

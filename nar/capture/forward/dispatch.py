@@ -22,18 +22,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
-from nar.base.errors import CaptureError, RefusedError
+from nar.base.errors import CaptureError, RefusedError, one_line
 from nar.capture.forward.machine import owners_machine, wants_another_machine
 from nar.capture.forward.opaque import OpaqueFunctions
 from nar.capture.forward.placement import Placement, flat_tensors, inference, placements, quiet
 from nar.capture.forward.recorder import Recorder, failing_module
 from nar.capture.forward.untouched import has_lazy, renew_lazy, silence, untouched
 from nar.capture.graphs import to_capture
-from nar.capture.leaves import input_values, signature, tensor_inputs
+from nar.capture.leaves import input_values
 from nar.capture.record import Capture, CaptureInputs
 from nar.capture.sizes import stated_of
 from nar.capture.trace import Beside, Trace, TraceBuilder
-from nar.capture.values import TensorValues, by_storage
+from nar.capture.values import TensorValues, by_storage, signature, tensor_inputs
 from nar.graphs.canonical import exact_fingerprint
 from nar.graphs.weights import Shape, Weights, weights_of
 
@@ -96,7 +96,6 @@ def _is_same(one: Trace, other: Trace, *, name: str) -> bool:
 
 
 _LOG = logging.getLogger(__name__)
-_REASON_LENGTH = 300  # characters; chosen: two or three lines of a terminal
 # Users cannot mend frames of libraries, of this package and of code without a file.
 _FOREIGN = (
     *(sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")),
@@ -309,9 +308,3 @@ def _own_line(error: BaseException) -> str:
 def is_own_code(path: str) -> bool:
     """Whether a file of Python is the user's: of no library, and not of NAR."""
     return not path.startswith(_FOREIGN) and "site-packages" not in path
-
-
-def one_line(error: BaseException) -> str:
-    """The first line of an error's message that says something, with its type."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[0] if lines else '-'}"[:_REASON_LENGTH]

@@ -8,7 +8,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nar.capture.sizes import attention_sizes, channel_ratio, covers, layer_sizes, window
+from nar.capture.sizes import (
+    attention_sizes,
+    channel_ratio,
+    covers,
+    layer_sizes,
+    mean_class,
+    pair_sizes,
+    window,
+)
 from nar.capture.trace import CAUSAL, NO_ATTRIBUTES, Shape, TraceBuilder
 
 
@@ -68,13 +76,6 @@ def ordered(builder: TraceBuilder, call: AtenCall) -> int:
     """A comparison by size; of all pairs of positions, it is a causal mask."""
     sizes = pair_sizes(call.shapes, call.shape)
     return builder.emit("compare", call.values, call.shape, sizes=sizes)
-
-
-def pair_sizes(shapes: Sequence[Shape], shape: Shape) -> Mapping[str, int]:
-    """Sizes of a comparison: causal if it has all pairs of two equally long rows."""
-    sides = {prod(each) for each in shapes}
-    is_of_pairs = len(shapes) == 2 and len(sides) == 1 and prod(shape) >= max(sides) ** 2 > 1
-    return CAUSAL if is_of_pairs else NO_ATTRIBUTES
 
 
 def followed(emit: Emit, activation: str) -> Emit:
@@ -178,25 +179,11 @@ def reduction(operator: str) -> Emit:
     return emit
 
 
-# Rank -> the axes of all places, with channels first or last. A mean over the last axis alone is
-# left out: norms take it.
-_ALL_PLACES = {
-    3: ((-2,),),
-    4: ((-2, -1), (-3, -2)),
-    5: ((-3, -2, -1), (-4, -3, -2)),
-}
-
-
 def mean(builder: TraceBuilder, call: AtenCall) -> int:
     """A mean over all places is global pooling, wherever the channels stand."""
     rank = len(call.shapes[0])
     axes = negative_axes(call.argument(1), rank)
     return builder.emit(mean_class(axes, rank), call.values, call.shape, numbers=axes)
-
-
-def mean_class(axes: tuple[int, ...], rank: int) -> str:
-    """The operator of a mean over ``axes``, counted from the end, of a tensor of rank ``rank``."""
-    return "adaptive_avg_pool" if axes in _ALL_PLACES.get(rank, ()) else "mean"
 
 
 def negative_axes(axes: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:

@@ -10,8 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from nar.base.errors import CaptureError
-from nar.capture.forward.dispatch import one_line
+from nar.base.errors import CaptureError, one_line
 from nar.capture.graphs import to_capture
 from nar.capture.leaves import input_values, port
 from nar.capture.onnx.bodies import in_line

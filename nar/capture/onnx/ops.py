@@ -5,9 +5,16 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from nar.capture.forward.emitters import mean_class, pair_sizes
 from nar.capture.onnx.facts import UNKNOWN_SHAPE
-from nar.capture.sizes import attention_sizes, channel_ratio, covers, layer_sizes, window
+from nar.capture.sizes import (
+    attention_sizes,
+    channel_ratio,
+    covers,
+    layer_sizes,
+    mean_class,
+    pair_sizes,
+    window,
+)
 from nar.capture.trace import CAUSAL, Shape, TraceBuilder
 
 _NO_END = 2**31 - 1  # exporters write at least this for the end of an axis

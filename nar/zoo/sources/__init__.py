@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import cache
 from importlib import metadata
 
-from nar.base.errors import PluginError
+from nar.base.errors import PluginError, UnknownArchitectureError
 from nar.zoo.libraries import installed
 from nar.zoo.source import Source
 from nar.zoo.sources import tabled
@@ -207,3 +207,17 @@ def licences() -> dict[str, str]:
         with suppress(PluginError):
             sources.extend(filter(None, [plugin_source(name)]))
     return {each.distribution or each.library: each.licence for each in sources if each.library}
+
+
+def list_specs(source: str) -> list[str]:
+    """Names that a source offers, without building any model.
+
+    Raises:
+        UnknownArchitectureError: No such source.
+        MissingLibraryError: The source's library is not installed.
+        PluginError: Another package registers the source, and it cannot be used.
+    """
+    record = source_of(source)
+    if record is None or record.name != source:
+        raise UnknownArchitectureError(f"{source}: no such source; wanted one of {source_names()}")
+    return record.specs()

@@ -12,9 +12,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from nar.base.errors import CaptureError
+from nar.base.errors import CaptureError, one_line
 from nar.capture import Capture, CaptureInputs
-from nar.capture.forward.dispatch import one_line, weights_in
+from nar.capture.forward.dispatch import weights_in
 from nar.graphs.fingerprints import fingerprinted
 from nar.zoo.building import Built, Plan, capture_plan, on_meta
 from nar.zoo.libraries import import_library

@@ -11,10 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from nar.base.errors import CaptureError
+from nar.base.errors import CaptureError, one_line
 from nar.base.suggestions import close_names
 from nar.capture import Capture
-from nar.capture.forward.dispatch import one_line
 from nar.graphs.assumed import Assumed
 from nar.zoo.libraries import import_library
 from nar.zoo.sources.transformers.capture import capture_config
