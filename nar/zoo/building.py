@@ -84,6 +84,18 @@ class UninitialisedOnMeta(DeviceContext):
     def __init__(self) -> None:
         super().__init__(torch.device("meta"))
 
+    def __enter__(self) -> None:
+        """Come before the modes around it, as ``with torch.device("meta")`` does.
+
+        A `DeviceContext` would go behind them all: a mode that keeps the value of a constant on the
+        meta device would not see that it is made there.
+        """
+        TorchFunctionMode.__enter__(self)
+
+    def __exit__(self, *raised: object) -> None:
+        """Leave as it was entered."""
+        TorchFunctionMode.__exit__(self, *raised)  # type: ignore[no-untyped-call]
+
     def __torch_function__(
         self,
         func: Callable[..., Any],
