@@ -28,6 +28,7 @@ from nar.zoo.sources.mmdet import MMDET
 from nar.zoo.sources.mmseg import MMSEG
 from nar.zoo.sources.open_clip import OPEN_CLIP
 from nar.zoo.sources.openmmlab.whole_models import MMACTION, MMOCR, MMPOSE, MMPRETRAIN
+from nar.zoo.sources.papers import PAPERS
 from nar.zoo.sources.pyg import PYG
 from nar.zoo.sources.pythae import PYTHAE
 from nar.zoo.sources.pytorchcv import PYTORCHCV
@@ -146,6 +147,7 @@ SOURCES: tuple[Source, ...] = (
     tabled.PYTORCHVIDEO,
     tabled.LIBREYOLO,
     YOLO,
+    PAPERS,
     tabled.ASTEROID,
     tabled.DEMUCS,
     tabled.NEURALOP,
