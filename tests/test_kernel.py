@@ -18,7 +18,7 @@ from nar.graphs.fingerprints import in_order
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.hashing import WORD
 from nar.graphs.ops import ATTRIBUTES, op_id
-from nar.motifs.borders import PROPERTIES
+from nar.motifs.borders import kernel_properties
 from nar.motifs.config import MotifConfig
 from nar.motifs.feature_sets import feature_sets
 from nar.motifs.partition import _cut_rules, partition_all
@@ -156,7 +156,7 @@ def test_what_is_no_canonical_graph_is_refused(edges):
     op_ids = np.zeros(3, dtype=np.uint16)
     edge_index = np.array(edges, dtype=np.int32).T.copy()
     with pytest.raises(ValueError, match="wanted edges"):
-        COMPILED.cut(op_ids, edge_index, PROPERTIES, _cut_rules(COMPILED, 2, 16))
+        COMPILED.cut(op_ids, edge_index, kernel_properties(), _cut_rules(COMPILED, 2, 16))
 
 
 @needs_kernel
@@ -183,10 +183,13 @@ def test_arrays_that_do_not_match_are_refused():
         COMPILED.sketch(codes, weights, np.array([0, 4]), 31, int(WORD))
     with pytest.raises(ValueError, match="properties"):
         COMPILED.cut(
-            np.zeros(3, dtype=np.uint16), edges, PROPERTIES[:9], _cut_rules(COMPILED, 2, 16)
+            np.zeros(3, dtype=np.uint16),
+            edges,
+            kernel_properties()[:9],
+            _cut_rules(COMPILED, 2, 16),
         )
     with pytest.raises(TypeError):
-        COMPILED.cut(np.zeros(3), edges, PROPERTIES, _cut_rules(COMPILED, 2, 16))
+        COMPILED.cut(np.zeros(3), edges, kernel_properties(), _cut_rules(COMPILED, 2, 16))
 
 
 @pytest.fixture

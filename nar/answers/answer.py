@@ -12,6 +12,7 @@ A further part is a field of `nar.answers.query.Answer`, a row of `_MAKERS`, a s
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, Final, Protocol
 
 from nar.answers.bodies import Dissected, SharedBody, differing, shared_bodies
@@ -45,6 +46,9 @@ _TOP_K: Final[Mapping[By, int]] = {
     "family": HITS,
     "trunk": HITS,
 }
+
+_name_of: Final = attrgetter("name")
+_source_of: Final = attrgetter("source")
 
 Find = Callable[[Sequence[Query]], list[Answer | NarError]]
 Rows = Callable[[Sequence[str]], Mapping[str, IndexRow]]
@@ -96,14 +100,17 @@ def answer_all(
     ]
     found = find([*queries, *beside])
     further = iter(found[len(queries) :])
-    reading = sum(bool(parts & READING) for parts in wanted)
+    reading = len([parts for parts in wanted if parts & READING])
     share = None if max_nodes is None else max_nodes // max(reading, 1)
     answers = []
     for query, parts, answer in zip(queries, wanted, found, strict=False):
-        near = {by: next(further) for by in _searches(parts)}
+        near: dict[By, tuple[Hit, ...]] = {}
+        for by in _searches(parts):
+            each = next(further)
+            if isinstance(each, Answer):
+                near[by] = each.hits
         if isinstance(answer, Answer) and parts:
-            hits = {by: each.hits for by, each in near.items() if isinstance(each, Answer)}
-            answer = _Making(query, answer, hits, graphs, rows, share).answer()
+            answer = _Making(query, answer, near, graphs, rows, share).answer()
         answers.append(answer)
     return answers
 
@@ -230,9 +237,12 @@ class _Making:
         """How what is most like the query becomes it."""
         if self._network is None:
             return None
+        names = self._changed_names()
+        if not names:
+            return ()
         hits = {hit.name: hit for hit in (*self._answer.hits, *self._answer.same_design)}
         hits |= {hit.name: hit for each in self._near.values() for hit in each}
-        known = self._read([hits[name] for name in self._changed_names() if name in hits])
+        known = self._read([hits[name] for name in names if name in hits])
         return tuple(self._change(each, self._network) for each in known.values())
 
     def _change(self, known: Architecture, own: Network) -> Changes:
@@ -321,8 +331,9 @@ class _Making:
     @cached_property
     def _is_composed(self) -> bool:
         """Whether most hits are a decoder on an encoder."""
-        first = self._near["design"][:HITS]
-        return 2 * sum(bool(self._backbones.get(hit.name)) for hit in first) > len(first)
+        names, _ = _names_and_sources(self._near["design"][:HITS])
+        composed = filter(None, map(self._backbones.get, names))
+        return 2 * len([*composed]) > len(names)
 
     def _read(self, entries: Sequence[IndexEntry]) -> Mapping[str, Architecture]:
         """The graphs of rows, as far as there is room; graphs of another version are left out."""
@@ -370,10 +381,12 @@ READING: Final = frozenset[Part]({*_COMPARING, "changes", "coverage", "shared"})
 
 def _searches(parts: Collection[Part]) -> list[By]:
     """The further searches that some parts need, each once."""
-    return list(
-        dict.fromkeys(by for part in PARTS if part in parts for by in _MAKERS[part].searches)
-    )
+    searches: dict[By, None] = {}
+    for part in PARTS:
+        if part in parts:
+            searches |= dict.fromkeys(_MAKERS[part].searches)
+    return list(searches)
 
 
 def _names_and_sources(entries: Sequence[IndexEntry]) -> tuple[list[str], set[str]]:
-    return [entry.name for entry in entries], {entry.source for entry in entries}
+    return list(map(_name_of, entries)), set(map(_source_of, entries))

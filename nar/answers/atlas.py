@@ -164,7 +164,7 @@ def read_atlas(atlas: Atlas) -> AtlasContent:
     counts = {name: cards.column(_OF_CARD.get(name, name)) for name in COUNTS}
     numbers = {name: numbers_of(each).astype(np.int64) for name, each in counts.items()}
     index = ExactIndex.of_columns(vectors, _texts(cards), numbers)
-    return AtlasContent(embedder, index, atlas_novelty(atlas))
+    return AtlasContent(embedder, index, _read_novelty(atlas, embedder.fingerprint))
 
 
 def _read_vectors(path: Path, dim: int) -> NDArray[np.float32]:
@@ -217,9 +217,13 @@ def atlas_novelty(atlas: Atlas) -> Novelty | None:
     Raises:
         CorpusError: The atlas is missing or damaged.
     """
+    return _read_novelty(atlas, atlas_encoder(atlas))
+
+
+def _read_novelty(atlas: Atlas, encoder: str) -> Novelty | None:
     if atlas.novelty.exists():
         check_seal(atlas.novelty)
-    return read_novelty(atlas.novelty, encoder=atlas_encoder(atlas))
+    return read_novelty(atlas.novelty, encoder=encoder)
 
 
 def atlas_encoder(atlas: Atlas) -> str:

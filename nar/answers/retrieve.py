@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Final, Protocol
 
 import numpy as np
@@ -37,6 +38,7 @@ from nar.index.rows import Hit, IndexRow
 # Chosen: hits that are searched for, for each network that is wanted: libraries repeat each other.
 # Where that was too few, so many times more.
 _COPIES: Final = 10
+_exact_of: Final = attrgetter("exact")
 _WIDER: Final = 10
 
 
@@ -132,11 +134,12 @@ class Retriever:
             UnknownArchitectureError: No architecture of a name or id is indexed.
             InvalidQueryError: Names the field of a query at fault.
         """
-        outcomes = self.search_all(queries)
-        for outcome in outcomes:
+        answers = []
+        for outcome in self.search_all(queries):
             if isinstance(outcome, NarError):
                 raise outcome
-        return [outcome for outcome in outcomes if isinstance(outcome, Answer)]
+            answers.append(outcome)
+        return answers
 
     def search_all(self, queries: Sequence[Query]) -> list[Answer | NarError]:
         """Answer queries together: one batch embeds each graph once, equal searches run as one.
@@ -149,19 +152,16 @@ class Retriever:
             IndexUnavailableError: The index cannot be reached, which concerns all queries.
         """
         behind = self._unwrapped(queries)
-        asked = [
-            replace(query, target=_without_wrapping(query.target, behind[position]))
-            if position in behind
-            else query
-            for position, query in enumerate(queries)
-        ]
+        asked = list(queries)
+        for position, each in behind.items():
+            target = _without_wrapping(asked[position].target, each)
+            asked[position] = replace(asked[position], target=target)
         answers = answer_all(asked, self._find, self.graphs, self.index.get, self.max_nodes)
-        return [
-            _as_wrapped(answer, behind[position].taken_off)
-            if position in behind and isinstance(answer, Answer)
-            else answer
-            for position, answer in enumerate(answers)
-        ]
+        for position, each in behind.items():
+            answer = answers[position]
+            if isinstance(answer, Answer):
+                answers[position] = _as_wrapped(answer, each.taken_off)
+        return answers
 
     def _unwrapped(self, queries: Sequence[Query]) -> dict[int, Unwrapped]:
         """What is known behind wrappings, by position of the query."""
@@ -262,7 +262,7 @@ class Retriever:
             if widths[position] < self.max_hits
             and len(found[position]) == widths[position]
             and one.query.counted == "networks"
-            and len({hit.exact for hit in found[position]}) < one.query.top_k
+            and len(_networks(found[position])) < one.query.top_k
         ]:
             for position in short:
                 widths[position] = min(_WIDER * widths[position], self.max_hits)
@@ -281,14 +281,17 @@ class Retriever:
         return min(_COPIES * query.top_k, self.max_hits)
 
     def _nearest(self, asked: Sequence[_Resolved], widths: Sequence[int]) -> list[list[Hit]]:
-        own = any(one.own_id for one in asked)
+        own_ids = [one.own_id for one in asked]
+        own = any(own_ids)
         searches = [
             Search(self._weighed(one), min(width + own, MAX_TOP_K), one.query.filter)
             for one, width in zip(asked, widths, strict=True)
         ]
         return [
-            [hit for hit in hits if hit.id != one.own_id][:width]
-            for one, width, hits in zip(asked, widths, self.index.search_all(searches), strict=True)
+            (hits if own_id is None else [hit for hit in hits if hit.id != own_id])[:width]
+            for own_id, width, hits in zip(
+                own_ids, widths, self.index.search_all(searches), strict=True
+            )
         ]
 
     def _weighed(self, one: _Resolved) -> NDArray[np.float32]:
@@ -353,8 +356,13 @@ def _first(query: Query, hits: Sequence[Hit]) -> list[Hit]:
     """The hits that a query asks for, of all that were found."""
     if query.counted == "hits":
         return list(hits)
-    networks = set(list(dict.fromkeys(hit.exact for hit in hits))[: query.top_k])
+    networks = set(_networks(hits)[: query.top_k])
     return [hit for hit in hits if hit.exact in networks]
+
+
+def _networks(hits: Sequence[Hit]) -> list[str]:
+    """The fingerprint of each network among the hits, in their order."""
+    return list(dict.fromkeys(map(_exact_of, hits)))
 
 
 def unknown(name: str) -> UnknownArchitectureError:

@@ -9,6 +9,7 @@ one design several names. Models that a user added without a family do not vote.
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final, Literal
 
 from nar.answers.bodies import SharedBody
@@ -108,7 +109,7 @@ def family_verdict(
         groups[leaders.get(family(hit), family(hit))].append(hit)
     total = sum(votes.values())
     counts = [_count(own, votes, total, family) for own in groups.values()]
-    return FamilyVerdict(len(first), tuple(sorted(counts, key=lambda count: -count.vote)))
+    return FamilyVerdict(len(first), tuple(sorted(counts, key=attrgetter("vote"), reverse=True)))
 
 
 def _counted_score(hit: Hit) -> float:
@@ -133,7 +134,7 @@ def _count(
     by_name: defaultdict[str, float] = defaultdict(float)
     for hit in own:
         by_name[family(hit)] += votes[hit.id]
-    name, *also = sorted(by_name, key=lambda each: -by_name[each])
+    name, *also = sorted(by_name, key=by_name.__getitem__, reverse=True)
     return FamilyCount(name, len(own), own[0].score, sum(by_name.values()) / total, tuple(also))
 
 

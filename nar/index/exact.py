@@ -251,7 +251,7 @@ def _best(places: Positions | None, scores: Scores, sought: Sought) -> Found:
 def _products(rows: Embedding, vectors: Sequence[Embedding]) -> Sequence[Scores]:
     """The product of each vector with all rows, each of shape (rows,)."""
     # A vector that is searched with several filters is multiplied once.
-    different = {id(each): each for each in vectors}
+    different = dict(zip(map(id, vectors), vectors, strict=True))
     if len(different) <= _FEW:
         products = [rows @ each for each in different.values()]
     else:

@@ -141,15 +141,17 @@ class Filter:
     none_of: "tuple[Filter, ...]" = ()
 
     def __post_init__(self) -> None:
+        lists = []
         for condition in conditions_of(type(self)):
             value = getattr(self, condition.field)
             if condition.is_range:
                 _check_range(condition.field, value)
             else:
                 _check_values(condition.field, value)
+                lists.append(condition.field)
         for group in GROUPS:
             _check_group(group, getattr(self, group))
-        check_size(self, lists_of(type(self)))
+        check_size(self, lists)
 
     def conditions(self) -> Iterator[tuple[Condition, Wanted]]:
         """The conditions that are set, each with what it wants."""

@@ -8,6 +8,7 @@ the layers at the borders:
                border          inside          border
 """
 
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -27,10 +28,14 @@ INPUT: Final = op_id("input")
 EMBEDDING: Final = op_id("embedding")
 
 _IDS: Final = np.arange(MAX_OP_ID + 1)
-# What the compiled kernel is told of operators.
-PROPERTIES: Final = kernel.properties(
-    IS_COMMUTATIVE, IS_EXCHANGED, HAS_WEIGHTS, _IDS == INPUT, _IDS == EMBEDDING
-)
+
+
+@cache
+def kernel_properties() -> NDArray[np.uint8]:
+    """What the compiled kernel is told of operators; see `nar.graphs.kernel.properties`."""
+    return kernel.properties(
+        IS_COMMUTATIVE, IS_EXCHANGED, HAS_WEIGHTS, _IDS == INPUT, _IDS == EMBEDDING
+    )
 
 
 def at_border(wires: Wiring) -> NDArray[np.bool_]:

@@ -47,7 +47,7 @@ from nar.graphs.hashing import (
     salted,
 )
 from nar.graphs.ragged import Integers, offsets, owners, ranks, slices
-from nar.motifs.borders import PROPERTIES, REACH, at_border
+from nar.motifs.borders import REACH, at_border, kernel_properties
 from nar.motifs.config import FeatureKind
 from nar.motifs.neighbours import (
     CHANNEL_RATIO,
@@ -144,7 +144,7 @@ def _sets_compiled(
                 np.ascontiguousarray(partition.graph.attributes, dtype=np.int16),
                 np.ascontiguousarray(partition.graph.edge_index, dtype=np.int32),
                 np.ascontiguousarray(partition.motif_codes),
-                PROPERTIES,
+                kernel_properties(),
                 rules,
             )
             for partition in partitions

@@ -38,7 +38,7 @@ from nar.graphs.graph import ComputationalGraph
 from nar.graphs.hashing import POSITION, Codes, operator_codes, salted
 from nar.graphs.ops import op_name
 from nar.graphs.ragged import offsets, ranks
-from nar.motifs.borders import PROPERTIES
+from nar.motifs.borders import kernel_properties
 from nar.motifs.config import MotifConfig, Splitting
 from nar.motifs.neighbours import Wiring, refine, wiring
 from nar.motifs.pieces import (
@@ -141,7 +141,7 @@ def _cut_compiled(
     op_ids = np.ascontiguousarray(graph.op_ids, dtype=np.uint16)
     edges = np.ascontiguousarray(graph.edge_index, dtype=np.int32)
     rules = _cut_rules(compiled, config.steps, config.max_remainder_nodes)
-    return MotifPartition(graph, *compiled.cut(op_ids, edges, PROPERTIES, rules))
+    return MotifPartition(graph, *compiled.cut(op_ids, edges, kernel_properties(), rules))
 
 
 @cache

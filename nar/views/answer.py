@@ -143,9 +143,9 @@ def answer_view(query: str, answer: Answer, rows: Sequence[NetworkRow] = ()) -> 
     hits: list[RenderableType] = (
         ["", Fitted(partial(_tables, query, shown))] if shown else [Text(_NOBODY, "yellow")]
     )
-    reasons = (
+    reasons = [
         explanation_view(each.name, each.motifs, each.differs) for each in answer.shared or ()
-    )
+    ]
     return Group(*before, *hits, *below, *reasons)
 
 
