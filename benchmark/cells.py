@@ -171,7 +171,8 @@ def run_on(cell: Cell, task: Task) -> RankedCell:
     for asked in task.asked.values():
         digest = asked.digest()
         if digest not in rankings:
-            rankings[digest] = rank(vectors, asked, method.weights(asked.by))
+            second = method.second(task, asked)
+            rankings[digest] = rank(vectors, asked, method.weights(asked.by), second=second)
     sample = _sample(task, vectors)
     return RankedCell(cell, rankings, learned, vectors.shape[1], seconds, sample)
 

@@ -212,6 +212,52 @@ def tradeoff(results: Results) -> None:
 
 @app.command()
 @reporting_errors
+def origin(
+    results: Annotated[Path | None, typer.Option(help="Directory that gets the page.")] = None,
+    work: Work = DEFAULT_WORK,
+) -> None:
+    """Set the second stage of `--by origin` on what selects a model; some three minutes."""
+    from benchmark.origin import as_markdown, write_page
+
+    directory = Workspace(work).evaluation
+    if results is not None:
+        write_page(results, directory)
+    else:
+        sys.stdout.write(as_markdown(directory))
+
+
+@app.command()
+@reporting_errors
+def pairs(
+    results: Annotated[Path | None, typer.Option(help="Directory that gets the page.")] = None,
+    work: Work = DEFAULT_WORK,
+) -> None:
+    """Measure what a learned pair scorer adds, on what selects a model; some four minutes."""
+    from benchmark.pairs.page import as_markdown, write_page
+
+    directory = Workspace(work).evaluation
+    if results is not None:
+        write_page(results, directory)
+    else:
+        sys.stdout.write(as_markdown(directory))
+
+
+@app.command()
+@reporting_errors
+def predictor(
+    results: Annotated[Path | None, typer.Option(help="Directory that gets the page.")] = None,
+) -> None:
+    """Predict the accuracy of NAS-Bench-201 networks from few labels; some four minutes."""
+    from benchmark.predictor import as_markdown, write_page
+
+    if results is not None:
+        write_page(results)
+    else:
+        sys.stdout.write(as_markdown())
+
+
+@app.command()
+@reporting_errors
 def verdicts(
     results: Annotated[
         Path | None, typer.Option(help="Directory that gets the page, both halves of it.")

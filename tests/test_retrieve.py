@@ -231,7 +231,7 @@ def test_what_is_asked_for_decides_who_is_near(retriever):
     assert (by_trunk.name, by_family.family) == ("timm:mlp", "resnet")
 
 
-@pytest.mark.parametrize("by", ["design", "family", "trunk", "copy"])
+@pytest.mark.parametrize("by", ["design", "family", "trunk", "copy", "origin"])
 def test_a_copy_has_the_full_score_whatever_is_asked_for(index, by):
     class Halved(CountOperators):
         def weights(self, by):

@@ -6,12 +6,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmark.editing.parts import run
 from benchmark.methods.reading import read, read_anew, read_motifs
 from benchmark.rewriting.rewrite import NotApplicableError
 from benchmark.scoring.ranking import Matrix
 from benchmark.tasks.task import Task
+from nar.encoding.default.encoder import DefaultEncoder
 from nar.encoding.default.pretraining import pretrain_default
 from nar.encoding.default.recipe import (
     LEARNED_FEATURES,
@@ -24,7 +26,7 @@ from nar.graphs.by import By
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.ragged import slices_within
 from nar.motifs.config import FeatureKind, MotifConfig
-from nar.motifs.feature_sets import joined
+from nar.motifs.feature_sets import FeatureSets, joined
 
 PLAIN: Final = DefaultRecipe()
 MOTIFS: Final = MotifConfig()
@@ -129,16 +131,28 @@ UNTRAINED: Final = _with_stage("motif", epochs=0).model_copy(
 
 def trained(task: Task, trial: Trial = DEFAULT) -> Matrix:
     """Vectors of an encoder that went through both stages on the training rows of a task."""
+    encoder = encoder_of(task, trial)
+    return vectors_of(encoder, read(task.graphs, trial.motifs).sets, task.graphs)
+
+
+def encoder_of(task: Task, trial: Trial = DEFAULT) -> DefaultEncoder:
+    """An encoder that went through both stages on the training rows of a task."""
     every = read(task.graphs, trial.motifs)
     occurrences = read_motifs(every, task.train)
     samples = FeatureSamples(every.sets.take(task.train), occurrences, task.targets, trial.motifs)
     if trial.parts:
         samples = with_parts(samples, task.learned(), task.seed)
-    encoder = pretrain_default(samples, trial.recipe.with_seed(task.seed))
-    vectors = np.empty((len(task.graphs), encoder.config.dim), dtype=np.float32)
+    return pretrain_default(samples, trial.recipe.with_seed(task.seed))
+
+
+def vectors_of(
+    encoder: DefaultEncoder, sets: FeatureSets, graphs: Sequence[ComputationalGraph]
+) -> NDArray[np.float32]:
+    """Vectors of graphs whose features were read, a few at a time: shape (graphs, dim)."""
+    vectors = np.empty((len(graphs), encoder.config.dim), dtype=np.float32)
     rows = np.arange(len(vectors))
-    for part in slices_within(np.diff(every.sets.start).tolist(), FEATURES_A_RUN):
-        vectors[part] = encoder.encode_features(every.sets.take(rows[part]), task.graphs[part])
+    for part in slices_within(np.diff(sets.start).tolist(), FEATURES_A_RUN):
+        vectors[part] = encoder.encode_features(sets.take(rows[part]), graphs[part])
     return vectors
 
 

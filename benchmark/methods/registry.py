@@ -6,7 +6,9 @@ from typing import Final
 
 from benchmark.methods import baselines, default, gnn, macro, paper
 from benchmark.methods.default import Trial
-from benchmark.scoring.ranking import Matrix, Weights
+from benchmark.methods.second import Origin, second_stage
+from benchmark.scoring.ranking import Matrix, Second, Weights
+from benchmark.tasks.questions import Questions
 from benchmark.tasks.task import Task
 from nar.base.errors import InvalidInputError
 from nar.encoding.default.recipe import DefaultConfig
@@ -26,6 +28,7 @@ class Method:
         version: To be raised by whoever changes what comes out: its cells are then run anew.
         weights: What the vectors of queries are multiplied with, by what is asked for; None where
             they answer all questions alike.
+        second: What ranks the first answers once more, by what is asked; None where nothing does.
     """
 
     name: str
@@ -35,6 +38,7 @@ class Method:
     learns: bool = False
     version: int = 1
     weights: Callable[[By], Weights | None] = lambda _: None
+    second: Callable[[Task, Questions], Second | None] = lambda _task, _asked: None
 
     @property
     def identity(self) -> str:
@@ -79,15 +83,18 @@ def _default(
     trial: Trial,
     *,
     learns: bool = True,
+    has_second: bool = False,
 ) -> Method:
     config = DefaultConfig.of(trial.motifs, trial.recipe)
+    parts, second = " and parts" * trial.parts, f" {Origin()!r}" * has_second
     return Method(
         name,
         title,
         lambda task: default.trained(task, trial),
-        f"{trial.recipe!r} {trial.motifs!r} {trial.blocks!r}{' and parts' * trial.parts}",
+        f"{trial.recipe!r} {trial.motifs!r} {trial.blocks!r}{parts}{second}",
         learns=learns,
         weights=lambda by: config.weights(by, trial.blocks),
+        second=second_stage if has_second else lambda _task, _asked: None,
     )
 
 
@@ -154,7 +161,15 @@ _ROWS: Final[Sequence[Method]] = (
     *(_macro(name, variant) for name, variant in macro.VARIANTS.items()),
     _default("parts-learned", "NAR default, parts learned as well", Trial(parts=True)),
     _default("linear", "presence, s<=1, one trained projection", Trial(default.LINEAR)),
-    _default("default", "NAR default", Trial()),
+    _default(
+        "default-untrained-second",
+        "NAR default, untrained, with the second stage",
+        Trial(default.UNTRAINED),
+        learns=False,
+        has_second=True,
+    ),
+    _default("default-first", "NAR default, without the second stage", Trial()),
+    _default("default", "NAR default", Trial(), has_second=True),
 )
 METHODS: Final[Mapping[str, Method]] = {method.name: method for method in _ROWS}
 

@@ -187,7 +187,9 @@ SETS: Final[Mapping[str, CellSet]] = {
     "distinct": CellSet("Designs never seen, of families seen", _tracks("distinct"), EVERY),
     "unseen": CellSet("Families never seen", _tracks("unseen"), EVERY),
     "lineage": CellSet(
-        "What a design was made from", ((REAL, "lineage-parents"), (REAL, "lineage")), EVERY
+        "What a design was made from",
+        ((REAL, "lineage-parents"), (REAL, "lineage")),
+        (*EVERY[:-1], "default-untrained-second", "default-first", EVERY[-1]),
     ),
     "twins": CellSet(
         "The same design in another library", ((REAL, "twins"), (REAL, "twins-differing")), EVERY

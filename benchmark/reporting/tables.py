@@ -19,7 +19,8 @@ from nar.corpus import shipped_corpus
 from nar.corpus.manifest import Manifest
 
 DEFINITIONS: Final = (
-    "Every query ranks all that may answer, never itself, by cosine to six decimals; ties by name.",
+    "Every query ranks all that may answer, never itself, by cosine to six decimals; ties by name. "
+    "What a design was made from NAR ranks in a second stage, which reads graphs and lineage.",
     "MRR@k: 1 / rank of the first relevant architecture within k, else 0. MAP@k: sum of precision "
     "at relevant ranks up to k, divided by min(R, k), where R is how many are relevant. NDCG@k: "
     "linear gain, log2 discount, ideal cut at k. SUCCESS@k: whether one of the first k is relevant "

@@ -8,7 +8,7 @@ Two queries of five items, the second of which may not answer, ranked to depth 3
     items      2  4  3      4  0  2       -1 where nothing more may answer
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -84,8 +84,27 @@ def _family_ranks(families: Numbers) -> Numbers:
     return ranks
 
 
+@dataclass(frozen=True, slots=True)
+class Second:
+    """A second stage: it ranks the first answers to a query once more.
+
+    Attributes:
+        count: How many first answers it gets.
+        order: From the item that asks, who answers it and their cosines, to who answers it in
+            their new order.
+    """
+
+    count: int
+    order: Callable[[int, Numbers, NDArray[np.floating]], Numbers]
+
+
 def rank(
-    embeddings: Matrix, asked: Questions, weights: Weights | None = None, *, depth: int = DEPTH
+    embeddings: Matrix,
+    asked: Questions,
+    weights: Weights | None = None,
+    *,
+    depth: int = DEPTH,
+    second: Second | None = None,
 ) -> Ranking:
     """Rank the gallery of every query by cosine to six decimals, equal ones by id.
 
@@ -94,6 +113,7 @@ def rank(
         asked: About these items, in the same order.
         weights: Shape (dim,), what the vectors of queries are multiplied with.
         depth: How many answers are kept.
+        second: Ranks the first answers once more; None leaves them as they are.
 
     Raises:
         InvalidInputError: Lengths differ, or a number is not finite.
@@ -109,15 +129,27 @@ def rank(
         asking = unit_rows(np.asarray(asking) * weights)
     for part, scores in _ranked(asking, unit, asked, items.shape[1]):
         items[start : start + len(part)] = part
-        nearest[start : start + len(part)] = scores
+        nearest[start : start + len(part)] = scores.max(axis=1, initial=-np.inf)
+        if second is not None:
+            for row in range(start, start + len(part)):
+                items[row] = _again(int(queries[row]), items[row], scores[row - start], second)
         start += len(part)
     return Ranking(asked.digest(), queries, items, nearest)
+
+
+def _again(
+    query: int, items: NDArray[np.int32], scores: NDArray[np.floating], second: Second
+) -> NDArray[np.int32]:
+    """The answers to a query after a second stage."""
+    count = min(second.count, int(np.count_nonzero(items != NOBODY)))
+    ordered = second.order(query, items[:count].astype(np.int64), scores[:count])
+    return np.concatenate([ordered.astype(np.int32), items[count:]])
 
 
 def _ranked(
     asking: Matrix, unit: Matrix, asked: Questions, depth: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.floating]]]:
-    """The answers to a few queries at a time, and the cosine of the first one."""
+    """The answers to a few queries at a time, and the cosines of them."""
     answers = np.flatnonzero(asked.gallery)
     answers = answers[np.argsort(np.array(asked.ids)[answers])]
     others = unit[answers].T
@@ -129,8 +161,8 @@ def _ranked(
         scores = np.round(product.toarray() if issparse(product) else product, 6)
         scores[asked.apart[rows][:, None] == asked.apart[answers]] = -np.inf
         ranked = top_ranked(scores, depth)
-        may_answer = np.take_along_axis(scores, ranked, axis=1) > -np.inf
-        yield np.where(may_answer, answers[ranked], NOBODY), scores.max(axis=1, initial=-np.inf)
+        reached = np.take_along_axis(scores, ranked, axis=1)
+        yield np.where(reached > -np.inf, answers[ranked], NOBODY), reached
 
 
 def top_ranked(scores: NDArray[np.floating], k: int) -> NDArray[np.int64]:

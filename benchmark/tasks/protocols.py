@@ -138,7 +138,7 @@ PROTOCOLS: Final[Mapping[str, Protocol]] = {
         "families@5",
         f"{_HELD['unseen']} Named models; the own family does not answer. Right: a family that it "
         "was made from, among the first 1, 5, 10 families.",
-        "copy",
+        "origin",
     ),
     "novelty": Protocol(
         "unseen",

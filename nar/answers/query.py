@@ -47,8 +47,8 @@ class Query:
         top_k: Number of hits wanted, or of networks.
         filter: Conditions that hits must meet.
         by: What hits should share with the target: the whole design, its decoder (what it is for),
-            its trunk (what it stands on), or as much as a copy would. Encoders without that
-            distinction answer by design.
+            its trunk (what it stands on), or as much as a copy would; or what it may have been
+            made from. Encoders without that distinction answer by design.
         parts: Which parts of the answer are made beside the hits.
         parts_if_new: Further parts, made only where nothing known is the same as the target.
         assumed: What was assumed to capture the target; None where nothing was.
@@ -86,7 +86,8 @@ class Answer:
     is None. Filters concern the hits alone.
 
     Attributes:
-        hits: Nearest first, equal scores by id.
+        hits: Nearest first, equal scores by id; of networks, equal scores of several families by
+            the year of the family. By origin: the likeliest first.
         same_network: Known architectures of the same exact fingerprint.
         same_at_inference: Known architectures of another topology that deployment makes the same
             network, as `nar.graphs.fingerprints.same_at_inference` has it.

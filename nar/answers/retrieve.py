@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from operator import attrgetter
 from typing import Final, Protocol
 
@@ -40,6 +41,9 @@ from nar.index.rows import Hit, IndexRow
 _COPIES: Final = 10
 _exact_of: Final = attrgetter("exact")
 _WIDER: Final = 10
+# Chosen: hits that are searched for where they are ranked once more. A search for so many costs
+# little more than one for ten.
+_RANKED_AGAIN: Final = 100
 
 
 class Embeds(Protocol):
@@ -272,13 +276,50 @@ class Retriever:
             found = [*found]
             for position, hits in zip(short, again, strict=True):
                 found[position] = hits
-        return [_first(one.query, hits) for one, hits in zip(asked, found, strict=True)]
+        share = None
+        if self.max_nodes is not None:
+            by_origin = sum(one.query.by == "origin" for one in asked)
+            share = self.max_nodes // max(by_origin, 1)
+        return [
+            _first(one.query, self._in_order(one, hits, share))
+            for one, hits in zip(asked, found, strict=True)
+        ]
 
     def _width(self, query: Query) -> int:
         """How many hits are searched for at first."""
-        if query.counted == "hits":
-            return query.top_k
-        return min(_COPIES * query.top_k, self.max_hits)
+        width = query.top_k
+        if query.counted == "networks":
+            width = min(_COPIES * query.top_k, self.max_hits)
+        return max(width, _RANKED_AGAIN) if query.by == "origin" else width
+
+    def _in_order(
+        self, one: _Resolved, hits: Sequence[Hit], max_nodes: int | None
+    ) -> Sequence[Hit]:
+        """Hits in the order in which they are shown."""
+        if one.query.by == "origin":
+            return self._origins(one, hits, max_nodes)
+        # An index orders equal scores by id. As many hits as are asked for stay so: were they
+        # ordered anew, a longer list would not begin as a shorter one.
+        if one.query.counted == "networks":
+            for hit, after in pairwise(hits):
+                if hit.score == after.score and hit.family != after.family:
+                    from nar.answers.origin import oldest_first
+
+                    return oldest_first(hits)
+        return hits
+
+    def _origins(self, one: _Resolved, hits: Sequence[Hit], max_nodes: int | None) -> Sequence[Hit]:
+        """What a query may have been made from."""
+        from nar.answers.origin import Own, origins
+
+        network, graph = one.network, _graph(one.query.target)
+        topologies = frozenset([network.topology] if network else [])
+        families = {hit.family for hit in hits if hit.topology in topologies}
+        if isinstance(network, IndexRow):
+            families.add(network.family)
+            known = self.graphs.graphs([network.name], [network.source])
+            graph = next((item.graph for item in known.values()), None)
+        return origins(Own(graph, frozenset(families), topologies), hits, self.graphs, max_nodes)
 
     def _nearest(self, asked: Sequence[_Resolved], widths: Sequence[int]) -> list[list[Hit]]:
         own_ids = [one.own_id for one in asked]
@@ -355,7 +396,7 @@ def _as_wrapped(answer: Answer, taken_off: tuple[TakenOff, ...]) -> Answer:
 def _first(query: Query, hits: Sequence[Hit]) -> list[Hit]:
     """The hits that a query asks for, of all that were found."""
     if query.counted == "hits":
-        return list(hits)
+        return list(hits[: query.top_k])
     networks = set(_networks(hits)[: query.top_k])
     return [hit for hit in hits if hit.exact in networks]
 

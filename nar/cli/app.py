@@ -90,7 +90,8 @@ def search(
         By,
         typer.Option(
             help="What they share: the design, the family (what it is for), the trunk (what it "
-            "stands on), or the most of its structure (what it is a copy, change or part of)."
+            "stands on), the most of its structure (what it is a copy, change or part of), or "
+            "its origin (what it may have been made from)."
         ),
     ] = "design",
     motif: Annotated[

@@ -1,11 +1,14 @@
 """Which design was made from which, and which are one design, implemented in several libraries.
 
-Lineage says how relevant one family is to another; twins are one published design.
+Lineage says how relevant one family is to another, and how old it is; twins are one published
+design.
 """
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
+from typing import Final
 
 from nar.base.workspace import package_yaml
 
@@ -14,6 +17,10 @@ SAME_FAMILY = 3
 PARENT_AND_CHILD = 2  # one design was made from the other
 SIBLINGS = 1  # both were made from one parent: they may differ much
 UNRELATED = 0  # as far as the table says
+# After every family whose year is known.
+NO_YEAR: Final = 9_999
+_ARXIV: Final = re.compile(r"arXiv:(\d\d)\d\d\.")
+_YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +76,43 @@ def relatives(family: str) -> frozenset[str]:
     """The parents and children of a family."""
     of_child, of_parent = _edges()
     return of_child.get(family, frozenset()) | of_parent.get(family, frozenset())
+
+
+def children(family: str) -> frozenset[str]:
+    """The families that were made from a family, as far as the table says.
+
+    Example:
+        >>> "resnext" in children("resnet")
+        True
+    """
+    return _edges()[1].get(family, frozenset())
+
+
+def year_of(family: str) -> int:
+    """In which year a family was published: of the paper that the table cites for it.
+
+    Example:
+        >>> [year_of(family) for family in ("resnet", "resnext", "no_such_family")]
+        [2015, 2016, 9999]
+    """
+    return _years().get(family, NO_YEAR)
+
+
+@cache
+def _years() -> dict[str, int]:
+    cited: defaultdict[str, int] = defaultdict(lambda: NO_YEAR)
+    for edge in lineage():
+        cited[edge.child] = min(cited[edge.child], _year_in(edge.citation))
+    return {**cited, **package_yaml("labels", "years.yaml")}
+
+
+def _year_in(citation: str) -> int:
+    """The year of ``arXiv:1611.05431``, or of ``CVPR 2020``."""
+    on_arxiv = _ARXIV.match(citation)
+    if on_arxiv:
+        return 2000 + int(on_arxiv[1])
+    said = _YEAR.search(citation)
+    return int(said[0]) if said else NO_YEAR
 
 
 @cache

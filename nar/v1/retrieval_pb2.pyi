@@ -15,6 +15,7 @@ class By(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     BY_FAMILY: _ClassVar[By]
     BY_TRUNK: _ClassVar[By]
     BY_COPY: _ClassVar[By]
+    BY_ORIGIN: _ClassVar[By]
 
 class Part(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -38,6 +39,7 @@ BY_DESIGN: By
 BY_FAMILY: By
 BY_TRUNK: By
 BY_COPY: By
+BY_ORIGIN: By
 PART_UNSPECIFIED: Part
 PART_RESEMBLANCE: Part
 PART_FAMILY: Part

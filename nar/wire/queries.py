@@ -44,6 +44,7 @@ _BY: Final[Mapping[int, By]] = {
     retrieval_pb2.BY_FAMILY: "family",
     retrieval_pb2.BY_TRUNK: "trunk",
     retrieval_pb2.BY_COPY: "copy",
+    retrieval_pb2.BY_ORIGIN: "origin",
 }
 _PARTS: Final[Mapping[int, Part]] = {
     retrieval_pb2.Part.Value(f"PART_{part.upper()}"): part for part in PARTS

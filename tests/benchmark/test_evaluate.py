@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from benchmark.scoring import evaluate as evaluate_module
 from benchmark.scoring.evaluate import Score, Scored, evaluate, score, summarise
 from benchmark.scoring.metrics import METRICS, Metric, average_precision
-from benchmark.scoring.ranking import NOBODY, best_ranking, rank
+from benchmark.scoring.ranking import NOBODY, Second, best_ranking, rank
 from benchmark.tasks.questions import questions, with_equals
 from nar.base.errors import InvalidInputError
 
@@ -193,3 +193,19 @@ def test_equal_graphs_that_are_called_differently_cannot_all_be_answered():
     # Items 0 and 2 are one graph: whatever is first for the one is first for the other.
     perfect = score(best_ranking(ASKED, np.array([0, 1, 0, 2, 3])), ASKED)
     assert perfect.values["mrr@20"].tolist() == [1.0, 1.0, 0.5, 0.5]
+
+
+def test_a_second_stage_ranks_the_first_answers_once_more():
+    vectors = np.array([[1, 0], [1, 0.1], [1, 0.2], [1, 0.3]], dtype=np.float32)
+    asked = questions("abcd", "xxyy", queries=np.array([True, False, False, False]))
+    seen = []
+
+    def turned(query, items, scores):
+        seen.append((query, items.tolist(), [round(float(score), 2) for score in scores]))
+        return items[::-1]
+
+    again = rank(vectors, asked, second=Second(2, turned))
+    assert seen == [(0, [1, 2], [1.0, 0.98])]
+    assert again.items.tolist() == [[2, 1, 3, NOBODY]]
+    plain = rank(vectors, asked)
+    assert again.nearest.tolist() == plain.nearest.tolist()  # novelty asks the first stage

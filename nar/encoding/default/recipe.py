@@ -20,6 +20,7 @@ WEIGHTS: Final[BlockWeights] = {
     "family": (1, 0, 1, 0, 1),
     "trunk": (0, 1, 1, 0, 1),
     "copy": (1, 1, 1, 30, 10),
+    "origin": (1, 1, 1, 30, 10),
 }
 LEARNED_FEATURES: Final[tuple[FeatureKind, ...]] = ("operators", "attributes", "motifs", "paths")
 # Chosen: numbers for parameters and FLOPs, as waves: see `nar.encoding.default.encoder`.

@@ -14,6 +14,7 @@ const BY = {
   BY_FAMILY: "what it is for",
   BY_TRUNK: "what it stands on",
   BY_COPY: "as much as a copy",
+  BY_ORIGIN: "what it was made from",
 };
 
 // The names in an address of both ends of a range, each with the field of the contract.
