@@ -231,7 +231,7 @@ def test_what_is_asked_for_decides_who_is_near(retriever):
     assert (by_trunk.name, by_family.family) == ("timm:mlp", "resnet")
 
 
-@pytest.mark.parametrize("by", ["design", "family", "trunk", "copy", "origin"])
+@pytest.mark.parametrize("by", ["design", "family", "trunk", "copy"])
 def test_a_copy_has_the_full_score_whatever_is_asked_for(index, by):
     class Halved(CountOperators):
         def weights(self, by):
@@ -242,6 +242,16 @@ def test_a_copy_has_the_full_score_whatever_is_asked_for(index, by):
     of_copy = {hit.name: hit.score for hit in answer.hits}["timm:mlp"]
     assert of_copy == pytest.approx(1, abs=1e-5)
     assert max(scores(answer.hits)) <= 1
+
+
+@pytest.mark.parametrize("counted", ["hits", "networks"])
+def test_by_origin_nothing_of_its_own_answers(retriever, counted):
+    same = graph(KNOWN["timm:mlp"][2], 9)
+    for target in ("timm:mlp", same):
+        answer = retriever.answer(Query(target, top_k=2, by="origin", counted=counted))
+        assert {hit.family for hit in answer.hits} == {"resnet"}
+        assert len({hit.exact for hit in answer.hits}) <= 2
+    assert names(answer.same_network) == ["timm:mlp"]  # what is the same is said all the same
 
 
 def test_queries_of_one_call_may_ask_for_different_things(retriever):

@@ -1,7 +1,7 @@
 """Baselines of every table: vectors without training, compared by cosine, a row a graph."""
 
 from collections.abc import Sequence
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,10 +86,12 @@ def untrained_sum(graphs: Sequence[ComputationalGraph]) -> csr_array:
     Returns:
         Shape (graphs, 2^21 + 32).
     """
-    size = np.sqrt(SIZE_COUNTS) * size_features(graphs)
-    codes = unit_rows(code_histograms(graphs, 3, "idf"))
-    features = unit_rows(_feature_histograms(read(graphs, MotifConfig()).sets))
-    return csr_array(hstack([codes, features, csr_array(size)]).astype(np.float32))
+    size = csr_array(SIZE_COUNTS**0.5 * size_features(graphs))
+    codes = code_histograms(graphs, 3, "idf")
+    features = _feature_histograms(read(graphs, MotifConfig()).sets)
+    blocks = [csr_array(unit_rows(block)) for block in (codes, features)]
+    whole: Any = hstack([*blocks, size], format="csr")
+    return csr_array(whole)
 
 
 def _feature_histograms(sets: FeatureSets) -> csr_array:

@@ -147,9 +147,9 @@ def unjudged_relatives(cards: Sequence[Card], roles: Roles, *, fresh: bool = Fal
     asked = design_questions(cards, roles, fresh=fresh)
     track = _named(cards)
     related = graded(families(cards), asked.queries, track, _is_relative)
-    pairs = related.tocoo()
-    is_right = np.asarray(asked.gains[pairs.coords]).ravel() > 0
-    return replace(asked, unjudged=kept_entries(related, ~is_right))
+    # Entry by entry: 0 where a relative is right as well, for it has the graph of a right answer.
+    is_right = related.multiply(asked.gains > 0)
+    return replace(asked, unjudged=csr_array(related - is_right))
 
 
 def _is_relative(query: str, other: str) -> int:
