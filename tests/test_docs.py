@@ -217,6 +217,7 @@ def test_files_that_the_pages_name_exist():
     text = "\n".join(block_free(page) for page in PAGES)
     folders = "nar|cluster|benchmark|tests|deploy|docs|proto|results"
     named = set(re.findall(rf"`((?:{folders})/[\w./-]*)`", text))
+    named |= set(re.findall(rf"(?<![\w./-])((?:{folders})/[\w./-]*\w\.(?:py|md|yaml))\b", text))
     assert {name for name in named if not (ROOT / name).exists()} == set()
 
 
