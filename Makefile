@@ -156,6 +156,7 @@ results: $(STAMP)  ## every table and figure of results/ from cells in work/: ho
 	$(BIN)/python -m benchmark misses --work work --results results
 	$(BIN)/python -m benchmark inside --work work --results results
 	$(BIN)/python -m benchmark origin --work work --results results
+	$(BIN)/python -m benchmark predictor --results results
 	$(BIN)/python -m benchmark calibrate --work work --results results
 	$(BIN)/python -m benchmark targets --results results
 	$(BIN)/python -m benchmark tradeoff --results results

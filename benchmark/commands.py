@@ -228,6 +228,22 @@ def origin(
 
 @app.command()
 @reporting_errors
+def pairs(
+    results: Annotated[Path | None, typer.Option(help="Directory that gets the page.")] = None,
+    work: Work = DEFAULT_WORK,
+) -> None:
+    """Measure what a learned pair scorer adds, on what selects a model; some four minutes."""
+    from benchmark.pairs.page import as_markdown, write_page
+
+    directory = Workspace(work).evaluation
+    if results is not None:
+        write_page(results, directory)
+    else:
+        sys.stdout.write(as_markdown(directory))
+
+
+@app.command()
+@reporting_errors
 def predictor(
     results: Annotated[Path | None, typer.Option(help="Directory that gets the page.")] = None,
 ) -> None:

@@ -1,0 +1,1 @@
+"""A learned pair scorer: query and answer by the exact codes that they share."""
