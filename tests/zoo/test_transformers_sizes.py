@@ -18,6 +18,7 @@ UNDECLARED = {
     "deberta-v2": {
         "conv_act", "conv_kernel_size", "norm_rel_ebd", "position_buckets", "share_att_key",
     },
+    "falcon_h1": {"head_dim"},
     "qwen3_moe": {"head_dim"},
 }  # fmt: skip
 

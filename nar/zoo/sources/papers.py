@@ -155,7 +155,7 @@ class _KeywordResNet(nn.Module):
     ) -> None:
         super().__init__()
         self.first = nn.Conv2d(1, width, 3, padding=1, bias=False)
-        self.pool = nn.AvgPool2d(tuple(pool)) if pool else nn.Identity()
+        self.pool = nn.AvgPool2d((pool[0], pool[1])) if pool else nn.Identity()
         dilations = [2 ** (layer // 3) if dilated else 1 for layer in range(layers)]
         self.layers = nn.ModuleList(
             nn.Conv2d(width, width, 3, padding=each, dilation=each, bias=False)
