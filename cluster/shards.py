@@ -160,7 +160,7 @@ class Publisher:
         if declared is None:
             return row
         labels = declared.labels
-        return called(row, declared.name, family=labels.family, task=labels.task)
+        return called(row, declared.name, family=labels.family, task=labels.task, own=labels.own)
 
 
 def _with_rows(shard: ShardPlan, settled: dict[str, Settled]) -> list[Settled]:

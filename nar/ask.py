@@ -26,6 +26,7 @@ from nar.answers.verdict import Resemblance
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.console import SafeConsole
 from nar.base.errors import CorpusError
+from nar.base.own_labels import reported
 from nar.corpus import Corpus, CorpusGraphs, shipped_corpus
 from nar.graphs.architecture import UNKNOWN, Architecture, Labels, architecture
 from nar.graphs.by import By
@@ -136,7 +137,7 @@ class Relatives(Shown):
 
     def rows(self) -> list[Mapping[str, Any]]:
         """A row for each network: its first hit, and the names of its copies."""
-        return [{**asdict(row.hit), "copies": list(row.copies)} for row in self.networks]
+        return [{**reported(asdict(row.hit)), "copies": list(row.copies)} for row in self.networks]
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -49,6 +49,7 @@ def passes(wanted: Filter, item: IndexRow) -> bool:
         else getattr(item, condition.column) in asked
         for condition, asked in wanted.conditions()
     )
+    own = own and all(each.holds(item.labels) for each in wanted.labels)
     every = all(passes(each, item) for each in wanted.all_of)
     some = not wanted.any_of or any(passes(each, item) for each in wanted.any_of)
     none = not any(passes(each, item) for each in wanted.none_of)

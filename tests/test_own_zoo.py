@@ -88,7 +88,9 @@ def test_a_zoo_file_names_models_factories_and_labels(zoo):
     [
         ("models: [{fil: x}]", r"models\.0\.fil: "),
         ("models: [{file: x, name: 'timm:x'}]", r"models\.0\.name: "),
-        ("models: [{file: x, labels: {team: a}}]", r"models\.0\.labels\.team: "),
+        ("models: [{file: x, labels: {nodes: 3}}]", r"models\.0\.labels: .*'nodes' is a field"),
+        ("models: [{file: x, labels: {team: [a]}}]", r"labels\.team: wanted a text, a number"),
+        ("models: [{file: x, labels: {family: 3}}]", r"models\.0\.labels\.family: "),
         ("folders: {", "cannot be read"),
         ("models: [{file: a.onnx, name: x}, {file: b.onnx, name: x}]", "two models have the name"),
     ],

@@ -64,7 +64,7 @@ class Asked:
     def called(self, declared: Declared) -> "Asked":
         """The same model under the name, and with the labels, that a zoo declares."""
         item, labels = self.architecture, declared.labels
-        named = called(item, declared.name, family=labels.family, task=labels.task)
+        named = called(item, declared.name, family=labels.family, task=labels.task, own=labels.own)
         return self if declared.is_plain else replace(self, architecture=named)
 
     def noted(self, found: Named) -> "Asked":

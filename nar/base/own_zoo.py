@@ -10,14 +10,22 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
 
 from nar.base.errors import ConfigError, InvalidInputError
 from nar.base.model_files import PYTHON, kind_of_file, told
 from nar.base.model_folders import kind_of_json, named_in_folder, read_json
+from nar.base.own_labels import written
 
 ZOO_FILE: Final = "nar.zoo.yaml"
 # Beside it, so that an editor finds it without a network.
@@ -38,14 +46,33 @@ class _Row(BaseModel):
 
 
 class ZooLabels(_Row):
-    """What is known of models, in the words of the index."""
+    """What is known of models: family, task, and labels of the user's own by any key."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="allow",
+        json_schema_extra={"additionalProperties": {"type": ["string", "number", "boolean"]}},
+    )
 
     family: Text | None = None
     task: Text | None = None
 
+    @model_validator(mode="after")
+    def _are_labels(self) -> Self:
+        try:
+            written(self.model_extra or {})
+        except InvalidInputError as error:
+            raise ValueError(str(error)) from None
+        return self
+
+    @property
+    def own(self) -> str:
+        """The labels of the user's own, as `nar.base.own_labels` writes them."""
+        return written(self.model_extra or {})
+
     def over(self, others: "ZooLabels") -> "ZooLabels":
         """These labels, and those of others where these say nothing."""
-        return ZooLabels(family=self.family or others.family, task=self.task or others.task)
+        return ZooLabels(**others.model_dump() | self.model_dump(exclude_none=True))
 
 
 NO_LABELS: Final = ZooLabels()

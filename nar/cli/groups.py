@@ -262,6 +262,30 @@ def remove(
         raise typer.Exit(1)
 
 
+@indexes.command("label")
+@reporting_errors
+def label(
+    name: Annotated[str, typer.Argument(help="Name of a row, as `nar list` prints it.")],
+    labels: Annotated[
+        list[str] | None, typer.Argument(metavar="KEY=VALUE...", help="team=vision accuracy=0.9")
+    ] = None,
+    remove: Annotated[
+        list[str] | None, typer.Option("--remove", metavar="KEY", help="Take a label away.")
+    ] = None,
+    work: Work = DEFAULT_WORK,
+    uri: Uri = None,
+    config: ConfigFile = None,
+    server: Server = None,
+    as_json: AsJson = False,
+) -> None:
+    """Set labels of your own of a row, or its family and task; nothing is embedded anew."""
+    from nar.choices import IndexChoice
+    from nar.cli import index_commands
+
+    choice = IndexChoice(work, uri, config)
+    index_commands.label(name, labels or [], remove or [], choice, server, as_json=as_json)
+
+
 @indexes.command("info")
 @reporting_errors
 def info(

@@ -20,6 +20,8 @@ from nar.answers.naming import (
     tell_unplaced,
 )
 from nar.answers.novelty import keep_novelty
+from nar.answers.retrieve import unknown
+from nar.base import own_labels
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.console import (
     NOTHING_CAPTURED,
@@ -29,6 +31,7 @@ from nar.base.console import (
     stderr,
 )
 from nar.base.errors import InvalidInputError, NarError, UnknownArchitectureError
+from nar.base.own_labels import LabelValue
 from nar.base.own_zoo import Declared, Zoo, expanded
 from nar.choices import IndexChoice
 from nar.cli.search_command import opened_client
@@ -43,9 +46,10 @@ from nar.index.history import go_back
 from nar.index.increments import Increment
 from nar.index.milvus import Milvus
 from nar.index.publishing import Orphan, drop_orphans, orphans
-from nar.index.rows import index_entry, index_row
+from nar.index.rows import IndexEntry, index_entry, index_row
 from nar.index.snapshot import Snapshot, restore_snapshot, take_snapshot
 from nar.views import display, reports
+from nar.wire.records import LabelChange
 
 
 def build(choice: IndexChoice, *, other_encoder: bool, as_json: bool) -> None:
@@ -189,6 +193,57 @@ def _remove_there(
         elif isinstance(each, NarError):
             raise each
     return [name for name in answers if name not in unknown], unknown
+
+
+def label(
+    name: str,
+    labels: Sequence[str],
+    removed: Sequence[str],
+    choice: IndexChoice,
+    server: str | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Change labels of a row of an index, or of the index behind a server.
+
+    Raises:
+        InvalidInputError: A text is no KEY=VALUE, or a key or value cannot be one.
+        UnknownArchitectureError: There is no such row.
+    """
+    change = LabelChange(name, dict(map(_label, labels)), frozenset(removed))
+    if not (change.labels or change.removed):
+        raise InvalidInputError("label", "wanted KEY=VALUE, or --remove KEY; came neither")
+    now = _label_there(change, choice, server) if server else _label_here(change, choice)
+    result: dict[str, object] = {"name": now.name, "family": now.family, "task": now.task}
+    shown = {**result, **{key: own_labels.shown(each) for key, each in now.labels.items()}}
+    result["labels"] = own_labels.as_json(now.own)
+    show(result, lambda: display.properties("Labels", shown), as_json=as_json)
+
+
+def _label(text: str) -> tuple[str, LabelValue]:
+    key, sign, value = text.partition("=")
+    if not sign:
+        raise InvalidInputError("label", f"wanted KEY=VALUE, such as team=vision, came {text!r}")
+    # Family and task are texts, whatever they look like.
+    return key, value if key in own_labels.COLUMN_KEYS else own_labels.typed(value)
+
+
+def _label_here(change: LabelChange, choice: IndexChoice) -> IndexEntry:
+    config = choice.existing()
+    with ArchitectureIndex(config) as index:
+        row = index.get([change.name]).get(change.name)
+        if row is None:
+            raise unknown(change.name)
+        now = change.applied(row)
+        increment = Increment(index, config.batch_rows, by="index label")
+        increment.load([now])
+        increment.finish([], "")
+    return now
+
+
+def _label_there(change: LabelChange, choice: IndexChoice, server: str) -> IndexEntry:
+    with opened_client(choice.config(), server) as client:
+        return client.label(change.name, change.labels, removed=change.removed)
 
 
 def info(choice: IndexChoice, *, as_json: bool) -> None:

@@ -50,6 +50,12 @@ class Times:
     factor: float
 
 
+_WHERE: Final = typer.Option(
+    "--where",
+    metavar="CONDITION",
+    help="Show only hits that meet a condition on fields and labels of your own: "
+    "'team = \"vision\" and accuracy > 0.8'; may be given again.",
+)
 Given = dict[str, Any]
 # Bounds by the name of their option, such as ``max_parameters``.
 Multiples = dict[str, Times]
@@ -80,6 +86,7 @@ def filtering(
         command(**others, **relative, wanted=wanted)
 
     options = [option for condition in conditions_of(kind) for option in _options(condition)]
+    options.append(_parameter("where", Annotated[list[str] | None, _WHERE]))
     names = frozenset(option.name for option in options)
     # What `run` gives a command beside ``wanted`` is no option.
     vars(run)["__signature__"] = signature_with(command, {"wanted": options, "relative": ()})
@@ -109,6 +116,8 @@ def _filter(kind: type[Filter], given: Given) -> Filter:
     """The filter that options ask for, by their names."""
     wanted: Given = {}
     unwanted: list[Filter] = []
+    # The text names fields of `Filter`; a filter of another kind holds it as one of a group.
+    every = tuple(Filter.where(text) for text in given["where"] or ())
     for condition in conditions_of(kind):
         field = condition.field
         if condition.is_range:
@@ -118,7 +127,7 @@ def _filter(kind: type[Filter], given: Given) -> Filter:
         not_this: Given = {field: tuple(given[f"not_{field}"] or ())}
         if not_this[field]:
             unwanted.append(kind(**not_this))
-    return kind(**wanted, none_of=tuple(unwanted))
+    return kind(**wanted, none_of=tuple(unwanted), all_of=every)
 
 
 def resolved(wanted: Filter, relative: Multiples, graph: "ComputationalGraph") -> Filter:

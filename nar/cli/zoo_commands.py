@@ -38,7 +38,7 @@ def _report(zoo: Zoo) -> dict[str, object]:
             "name": each.name,
             "captures": each.spec,
             "inputs": each.inputs,
-            "labels": each.labels.model_dump(exclude_none=True),
+            "labels": each.labels.model_dump(mode="json", exclude_none=True),
         }
         for each in zoo.models
     ]

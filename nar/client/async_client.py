@@ -1,10 +1,10 @@
 """AsyncClient: what `nar.client.client` does, awaited."""
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Self, TypeVar
 
 import grpc
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from nar.answers.difference import MotifDifference
 from nar.answers.query import Answer, Query, Target
 from nar.base.errors import NarError
+from nar.base.own_labels import LabelValue
 from nar.client import questions
 from nar.client.calling import PLAIN, awaited_answers, callers_of, open_async_channel
 from nar.graphs.architecture import Architecture
@@ -24,7 +25,7 @@ from nar.index.filters import EVERYTHING, Filter
 from nar.index.rows import Hit
 from nar.v1 import retrieval_pb2 as wire
 from nar.wire.pages import encode_listing, next_request
-from nar.wire.records import Compared, decode_architecture
+from nar.wire.records import Compared, LabelChange, decode_architecture
 from nar.wire.settings import ClientConfig
 
 Item = TypeVar("Item")
@@ -163,6 +164,21 @@ class AsyncClient:
     async def delete(self, names: Sequence[str]) -> list[Hit | NarError]:
         """Delete architectures, by name or id: see `Client.delete`."""
         return await self._ask(questions.DELETE, names)
+
+    async def label(
+        self,
+        name: str,
+        labels: Mapping[str, LabelValue] = MappingProxyType({}),
+        *,
+        removed: Iterable[str] = (),
+    ) -> Hit:
+        """Change labels of an indexed architecture: see `Client.label`."""
+        change = LabelChange(name, labels, frozenset(removed))
+        return questions.value((await self.label_many([change]))[0])
+
+    async def label_many(self, changes: Sequence[LabelChange]) -> list[Hit | NarError]:
+        """How each of any number of changes fared: see `Client.label_many`."""
+        return await self._ask(questions.LABEL, changes)
 
     async def _call(self, method: str, request: Message) -> Any:  # noqa: ANN401
         caller = self._callers.current()

@@ -1,9 +1,9 @@
 """Client: asks a NAR server, and gives and raises the records and errors of the library."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from threading import Lock
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Self, TypeVar
 
 import grpc
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from nar.answers.difference import MotifDifference
 from nar.answers.query import Answer, Query, Target
 from nar.base.errors import NarError
+from nar.base.own_labels import LabelValue
 from nar.client import questions
 from nar.client.calling import PLAIN, answers, callers_of, open_channel
 from nar.graphs.architecture import Architecture
@@ -23,7 +24,7 @@ from nar.index.filters import EVERYTHING, Filter
 from nar.index.rows import Hit
 from nar.v1 import retrieval_pb2 as wire
 from nar.wire.pages import encode_listing, next_request
-from nar.wire.records import Compared, decode_architecture
+from nar.wire.records import Compared, LabelChange, decode_architecture
 from nar.wire.settings import ClientConfig
 
 Item = TypeVar("Item")
@@ -212,6 +213,35 @@ class Client:
             ServiceError: As for `upsert`.
         """
         return self._ask(questions.DELETE, names)
+
+    def label(
+        self,
+        name: str,
+        labels: Mapping[str, LabelValue] = MappingProxyType({}),
+        *,
+        removed: Iterable[str] = (),
+    ) -> Hit:
+        """Change labels of an indexed architecture; nothing is embedded anew.
+
+        Args:
+            name: Its name or id.
+            labels: Labels of your own to set, by any key, or its family and task; others stay.
+            removed: Keys of own labels to take away.
+
+        Returns:
+            How it is indexed now.
+
+        Raises:
+            InvalidInputError: A key or value cannot be one.
+            UnknownArchitectureError: No such name or id is indexed.
+            ServiceError: As for `upsert`.
+        """
+        change = LabelChange(name, labels, frozenset(removed))
+        return questions.value(self.label_many([change])[0])
+
+    def label_many(self, changes: Sequence[LabelChange]) -> list[Hit | NarError]:
+        """How each of any number of changes fared, of different architectures: see `label`."""
+        return self._ask(questions.LABEL, changes)
 
     def _call(self, method: str, request: Message) -> Any:  # noqa: ANN401
         caller = self._callers.current()

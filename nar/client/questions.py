@@ -244,7 +244,7 @@ def value(outcome: Record | NarError) -> Record:
     return outcome
 
 
-_Known = wire.GetResult | wire.UpsertResult | wire.DeleteResult
+_Known = wire.GetResult | wire.UpsertResult | wire.DeleteResult | wire.LabelResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,6 +362,9 @@ GET: Final[Question[str, Hit]] = Question(
 )
 UPSERT: Final[Question[Architecture, Hit]] = Question(
     "Upsert", "architectures", wire.UpsertRequest, records.encode_new, _decode_known
+)
+LABEL: Final[Question[records.LabelChange, Hit]] = Question(
+    "Label", "changes", wire.LabelRequest, records.encode_change, _decode_known
 )
 DELETE: Final[Question[str, Hit]] = Question(
     "Delete", "architectures", wire.DeleteRequest, str, _decode_known

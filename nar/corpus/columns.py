@@ -275,7 +275,10 @@ def _require(column: str, holds: NDArray[np.bool_]) -> None:
         raise CorpusError(f"its column {column} does not fit the others")
 
 
-_LABELS = tuple(field.name for field in fields(Labels))
+# Labels of a user's own: a column that only shards have in which some row has such labels.
+OWN = "own"
+OWN_FIELD = _field(OWN, pa.string(), "labels of the user's own, as JSON")
+_LABELS = tuple(field.name for field in fields(Labels) if field.name != OWN)
 _FINGERPRINTS = ("topology", "exact", INFERENCE)
 # Field of a card -> column, for the fields that are stored as they are.
 _COLUMNS = {
@@ -353,9 +356,10 @@ def cards_of(table: pa.Table) -> list[Card]:
     """
     has_inference = INFERENCE in table.column_names
     columns = CARD_COLUMNS if has_inference else _STORED_COLUMNS
+    own = (OWN,) if OWN in table.column_names else ()
     cards = [
         Card(
-            labels=Labels(*_labels_in(row)),
+            labels=Labels(*(*_labels_in(row), row.get(OWN, ""))),
             block=row["block"],
             paper_family=row["paper_family"],
             paper_block=row["paper_block"],
@@ -367,7 +371,7 @@ def cards_of(table: pa.Table) -> list[Card]:
             exact=row["exact"].hex(),
             inference=row.get(INFERENCE, b"").hex(),
         )
-        for row in table.select(columns).to_pylist()
+        for row in table.select([*columns, *own]).to_pylist()
     ]
     if has_inference:
         return cards

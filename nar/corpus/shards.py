@@ -92,6 +92,9 @@ def _table(architectures: Sequence[Architecture]) -> pa.Table:
     }
     graphs = layout.graph_columns([item.graph for item in architectures])
     table = pa.table({**columns, **graphs}, schema=layout.SCHEMA)
+    if any(item.labels.own for item in architectures):
+        own = pa.array([item.labels.own for item in architectures], pa.string())
+        table = table.append_column(layout.OWN_FIELD, own)
     if any(item.weights for item in architectures):
         weights = weights_column([item.weights for item in architectures])
         table = table.append_column(WEIGHTS_FIELD, weights)
@@ -238,7 +241,8 @@ def _wanted(schema: pa.Schema, columns: Sequence[str] | None, *, with_details: b
         columns = None
     left_out = set() if _has_inference(schema) else {layout.INFERENCE}
     left_out |= set() if with_details else set(DETAILS)
-    return [name for name in columns or schema.names if name not in left_out]
+    own = [layout.OWN] if columns == layout.CARD_COLUMNS and layout.OWN in schema.names else []
+    return [name for name in [*(columns or schema.names), *own] if name not in left_out]
 
 
 def _has_inference(schema: pa.Schema) -> bool:

@@ -35,6 +35,7 @@ class Labels:
             interface combines it from parts that people do combine, ``swept`` for a grid of
             settings.
         backbone: Family of the encoder that a composed model stands on, else empty.
+        own: Labels of the user's own, by any key, as `nar.base.own_labels` writes them; else empty.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Labels:
     task: str
     tier: Tier = "named"
     backbone: str = ""
+    own: str = ""
 
     @property
     def kin(self) -> str:
@@ -130,12 +132,17 @@ def architecture(
 
 
 def called(
-    item: Architecture, name: str, *, family: str | None = None, task: str | None = None
+    item: Architecture,
+    name: str,
+    *,
+    family: str | None = None,
+    task: str | None = None,
+    own: str = "",
 ) -> Architecture:
     """The same network under another name, and with other labels where they are given."""
     labels = item.labels
-    own = replace(labels, name=name, family=family or labels.family, task=task or labels.task)
-    return replace(item, labels=own)
+    family, task, own = family or labels.family, task or labels.task, own or labels.own
+    return replace(item, labels=replace(labels, name=name, family=family, task=task, own=own))
 
 
 def coarse_block(graph: ComputationalGraph) -> str:

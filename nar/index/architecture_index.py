@@ -162,6 +162,18 @@ class ArchitectureIndex:
         """Number of rows, asked of the index itself."""
         return self._read(Collection.count)
 
+    def counted(self, wanted: Filter) -> int:
+        """Number of the rows that pass a filter."""
+        check_filter(wanted)
+        return self._read(
+            partial(Collection.counted, expression=expression(wanted, is_lite=self._config.is_lite))
+        )
+
+    @property
+    def alias(self) -> str:
+        """Name under which readers find it."""
+        return self._config.alias
+
     rows_answering = count  # Milvus alone answers here
 
     def contains(self, ids: Sequence[str]) -> set[str]:
@@ -187,7 +199,7 @@ class ArchitectureIndex:
         """
         check_page(after, limit)
         check_filter(wanted)
-        where = expression(wanted)
+        where = expression(wanted, is_lite=self._config.is_lite)
         return self._read(partial(page, after=after, limit=limit, expression=where))
 
     def sample(self, count: int) -> list[IndexRow]:
@@ -226,7 +238,7 @@ class ArchitectureIndex:
         check_top_k(top_k)
         directions = check_vectors(vectors, self.dim)
         check_filter(wanted)
-        where = expression(wanted)
+        where = expression(wanted, is_lite=self._config.is_lite)
 
         def ask(asked: Embedding, limit: int) -> list[list[Hit]]:
             read = partial(Collection.search, vectors=asked, limit=limit, expression=where)

@@ -6,10 +6,12 @@ from typing import Final
 import numpy as np
 
 from nar.base.errors import InvalidInputError, InvalidQueryError
+from nar.base.own_labels import written
 from nar.index.filters import is_count, text_fault
 from nar.index.rows import (
     COUNTS,
     FINGERPRINTS,
+    OWN,
     TEXT_BYTES,
     Embedding,
     IndexRow,
@@ -53,6 +55,11 @@ def _field_fault(row: IndexRow) -> tuple[str, str] | None:
     for column in FINGERPRINTS:
         if not is_fingerprint(getattr(row, column)):
             return column, f"wanted 64 hexadecimal digits, came {getattr(row, column)!r}"
+    try:
+        if written(row.labels) != row.own:
+            return OWN, "wanted labels as `nar.base.own_labels` writes them, came others"
+    except InvalidInputError as error:
+        return error.field, error.reason
     if row.id != architecture_id(row.name):
         return "id", f"wanted {architecture_id(row.name)}, the id of its name, came {row.id!r}"
     return None

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from nar.base.errors import IndexMismatchError, IndexUnavailableError
 from nar.index import IndexKind, dialect
 from nar.index.milvus import PATIENCE_S, Milvus
-from nar.index.rows import ALL_IDS, COLUMNS, END_OF_IDS, Hit, IndexEntry, IndexRow, id_ranges
+from nar.index.rows import ALL_IDS, COLUMNS, END_OF_IDS, OWN, Hit, IndexEntry, IndexRow, id_ranges
 
 # A limit of Milvus: the most rows that a server gives in one answer.
 MAX_ROWS: Final = 16_384
 # The version of the columns and their meaning: counts up with every change of either.
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 _ENCODER: Final = "nar.encoder"
 _SCHEMA: Final = "nar.schema"
 # Collections that state no version have the columns of version 1.
@@ -120,6 +120,18 @@ class Collection:
         """
         return int(self.query("", ("count(*)",), settled=settled)[0]["count(*)"])
 
+    def counted(self, expression: str) -> int:
+        """Number of rows that a compiled expression lets pass."""
+        with self.milvus.reaching("read"):
+            records = self.milvus.client.query(
+                self.name,
+                filter=expression,
+                output_fields=["count(*)"],
+                consistency_level="Bounded",
+                timeout=self.milvus.timeout_s,
+            )
+        return int(records[0]["count(*)"])
+
     def rows(self, wanted: Mapping[str, Sequence[str]]) -> list[dialect.StoredRow]:
         """Rows that have a wanted value in any of the columns, in the order of their ids.
 
@@ -174,8 +186,8 @@ class Collection:
 
     def entry_pages(self) -> Iterator[list[IndexEntry]]:
         """All columns of all rows but the vectors, a bounded number of rows at a time."""
-        for records in self._pages(COLUMNS, PAGE_ROWS):
-            yield [IndexEntry(**{name: each[name] for name in COLUMNS}) for each in records]
+        for records in self._pages(_ENTRY, PAGE_ROWS):
+            yield [IndexEntry(**{name: each[name] for name in _ENTRY}) for each in records]
 
     def _pages(self, columns: Sequence[str], page_rows: int) -> Iterator[list[dict[str, Any]]]:
         """Some columns of all rows.
@@ -225,7 +237,7 @@ class Collection:
                 data=list(vectors),
                 filter=expression,
                 limit=limit,
-                output_fields=list(COLUMNS),
+                output_fields=list(_ENTRY),
                 search_params={"params": {"ef": max(limit, MIN_EF)}},
                 consistency_level="Bounded",
                 timeout=self.milvus.timeout_s,
@@ -233,7 +245,8 @@ class Collection:
         return [[dialect.hit_of(entry) for entry in hits] for hits in answers]
 
 
-_STORED: Final = (*COLUMNS, "embedding", "digest")
+_ENTRY: Final = (*COLUMNS, OWN)
+_STORED: Final = (*_ENTRY, "embedding", "digest")
 
 
 def create_collection(
@@ -320,11 +333,11 @@ def page(collection: Collection, after: str, limit: int, expression: str) -> lis
     entries: list[IndexEntry] = []
     while start < ALL_IDS and len(entries) < limit:
         where = _between(start, start + width, expression)
-        records = collection.query(where, COLUMNS, limit=most)
+        records = collection.query(where, _ENTRY, limit=most)
         if len(records) == most:
             width //= 2
             continue
-        columns = ({column: record[column] for column in COLUMNS} for record in records)
+        columns = ({column: record[column] for column in _ENTRY} for record in records)
         entries += sorted((IndexEntry(**each) for each in columns), key=lambda entry: entry.id)
         start, width = start + width, 2 * width
     return entries[:limit]

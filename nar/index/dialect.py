@@ -1,7 +1,13 @@
-"""NAR's records in the terms of Milvus and Milvus Lite: columns, index, rows and expressions."""
+"""NAR's records in the terms of Milvus and Milvus Lite: columns, index, rows and expressions.
+
+Own labels stand in a column as they were written, and once more in Milvus' dynamic field, where
+expressions find them: ``labels["text_team"]`` holds the text, ``labels["kind_team"]`` says that it
+is one. A key for each kind makes comparisons mean the same in every store.
+"""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
 from heapq import heapify, heappop, heappush
 from typing import Any, Final, NamedTuple
 
@@ -9,9 +15,29 @@ import numpy as np
 from pymilvus import DataType, MilvusClient
 from pymilvus.milvus_client import IndexParams
 
+from nar.base.own_labels import LabelValue, kind_of
 from nar.index import IndexKind
-from nar.index.filters import EVERYTHING, Condition, Filter, Range, Terms, Wanted, combined
-from nar.index.rows import COLUMNS, COUNTS, FINGERPRINTS, TEXT_BYTES, Embedding, Hit, IndexRow
+from nar.index.filters import (
+    EVERYTHING,
+    Condition,
+    Filter,
+    LabelCondition,
+    Range,
+    Terms,
+    Wanted,
+    combined,
+)
+from nar.index.rows import (
+    COLUMNS,
+    COUNTS,
+    FINGERPRINTS,
+    OWN,
+    OWN_BYTES,
+    TEXT_BYTES,
+    Embedding,
+    Hit,
+    IndexRow,
+)
 
 # Measured in results/scale.md: with these settings a search finds 0.96 to 0.99 of the ten nearest
 # of 30,000 to a million networks.
@@ -21,7 +47,7 @@ _BUILD: Final[dict[IndexKind, dict[str, int]]] = {"FLAT": {}, "HNSW": HNSW}
 
 def column_schema(dim: int) -> Any:  # noqa: ANN401 -- pymilvus has no types
     """Every column of a row, its digest and a vector of this length."""
-    schema = MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
+    schema = MilvusClient.create_schema(auto_id=False, enable_dynamic_field=True)
     schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=32)
     for name, limit in TEXT_BYTES.items():
         schema.add_field(name, DataType.VARCHAR, max_length=limit)
@@ -29,6 +55,7 @@ def column_schema(dim: int) -> Any:  # noqa: ANN401 -- pymilvus has no types
         schema.add_field(name, DataType.INT64)
     for name in FINGERPRINTS:
         schema.add_field(name, DataType.VARCHAR, max_length=64)
+    schema.add_field(OWN, DataType.VARCHAR, max_length=OWN_BYTES)
     schema.add_field("digest", DataType.VARCHAR, max_length=32)
     schema.add_field("embedding", DataType.FLOAT_VECTOR, dim=dim)
     return schema
@@ -51,34 +78,50 @@ class StoredRow:
 
 def record_of(row: IndexRow, digest: str) -> dict[str, object]:
     """A row as Milvus takes it."""
-    record = {column: getattr(row, column) for column in COLUMNS}
-    return {**record, "embedding": row.embedding, "digest": digest}
+    record = {column: getattr(row, column) for column in (*COLUMNS, OWN)}
+    return {**record, **_dynamic(row), "embedding": row.embedding, "digest": digest}
+
+
+def _dynamic(row: IndexRow) -> dict[str, object]:
+    """What the dynamic field holds of own labels, if only nothing: Lite would keep what was."""
+    content: dict[str, object] = {}
+    for key, value in row.labels.items():
+        kind = kind_of(value)
+        content |= {f"kind_{key}": kind, f"{kind}_{key}": _stored(value)}
+    return {"labels": content}
+
+
+def _stored(value: LabelValue) -> str | float | bool:
+    """A value as the dynamic field holds it: a date as the number of its eight digits."""
+    return int(value.strftime("%Y%m%d")) if isinstance(value, date) else value
 
 
 def stored_row(record: dict[str, Any]) -> StoredRow:
     """A row as Milvus gave it."""
     embedding: Embedding = np.asarray(record["embedding"], dtype=np.float32)
-    columns = {column: record[column] for column in COLUMNS}
+    columns = {column: record[column] for column in (*COLUMNS, OWN)}
     return StoredRow(IndexRow(**columns, embedding=embedding), record["digest"])
 
 
 def hit_of(entry: dict[str, Any]) -> Hit:
     """A hit as Milvus gave it."""
-    columns = {column: entry["entity"][column] for column in COLUMNS}
+    columns = {column: entry["entity"][column] for column in (*COLUMNS, OWN)}
     return Hit(**columns, score=float(entry["distance"]))
 
 
+_KINDS: Final = ("text", "number", "date", "flag")
 # True of every row: a filter with nothing set, inside another filter, needs some expression.
 _ANYTHING: Final = "id != ''"
 # The escapes that Milvus and Milvus Lite share. Everything else stands for itself in both.
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 
 
-def expression(wanted: Filter) -> str:
+def expression(wanted: Filter, *, is_lite: bool = False) -> str:
     r"""The expression for rows that a filter lets pass; empty if all rows pass.
 
     Args:
         wanted: A filter on columns that the index has: see `nar.index.ranking.check_filter`.
+        is_lite: Whether it is for Milvus Lite.
 
     Example:
         >>> expression(Filter(families=("resnet", "it's"), nodes=Range(1, 9)))
@@ -86,7 +129,7 @@ def expression(wanted: Filter) -> str:
         >>> expression(Filter(none_of=(Filter(nodes=Range(1, 9)), Filter(tasks=("ocr",)))))
         "not (task in ['ocr'] or (nodes >= 1 and nodes <= 9))"
     """
-    return "" if wanted == EVERYTHING else combined(wanted, _TERMS).text
+    return "" if wanted == EVERYTHING else combined(wanted, _LITE_TERMS if is_lite else _TERMS).text
 
 
 def equal_any(column: str, values: Iterable[str]) -> str:
@@ -138,6 +181,60 @@ def _compared(condition: Condition, wanted: Wanted) -> _Part:
     return _Part(0, equal_any(condition.column, wanted))
 
 
+def _labelled(condition: LabelCondition) -> _Part:
+    """A condition on an own label; its key holds letters, digits and underscores alone."""
+    if condition.sign == "exists":
+        return _Part(0, equal_any(_path("kind", condition.key), _KINDS))
+    if condition.sign != "in":
+        return _Part(0, _comparison(condition))
+    return _joined(
+        "or", [_Part(0, f"{path} in [{', '.join(texts)}]") for path, texts in _lists(condition)]
+    )
+
+
+def _labelled_in_lite(condition: LabelCondition) -> _Part:
+    """The same for Milvus Lite, which knows no lists here.
+
+    There, a row that lacks the label would meet no negation of a comparison either. A Milvus server
+    joins no ``exists`` with anything, and needs none.
+    """
+    if condition.sign == "exists":
+        return _Part(0, f"exists {_path('kind', condition.key)}")
+    if condition.sign != "in":
+        path = _path(condition.kinds[0], condition.key)
+        return _Part(1, f"exists {path} and {_comparison(condition)}")
+    several = []
+    for path, texts in _lists(condition):
+        equal = " or ".join(f"{path} == {text}" for text in texts)
+        several.append(_Part(1, f"exists {path} and ({equal})"))
+    return _joined("or", several)
+
+
+def _path(kind: str, key: str) -> str:
+    """Where the dynamic field holds something of a label."""
+    return f'labels["{kind}_{key}"]'
+
+
+def _comparison(condition: LabelCondition) -> str:
+    path, value = _path(condition.kinds[0], condition.key), _label_literal(condition.values[0])
+    return f"{path} {condition.sign} {value}"
+
+
+def _lists(condition: LabelCondition) -> list[tuple[str, list[str]]]:
+    """Where any of the values may stand, each place with the literals of its kind."""
+    kinds: dict[str, list[str]] = {}
+    for kind, value in zip(condition.kinds, condition.values, strict=True):
+        kinds.setdefault(_path(kind, condition.key), []).append(_label_literal(value))
+    return list(kinds.items())
+
+
+def _label_literal(value: LabelValue) -> str:
+    stored = _stored(value)
+    if isinstance(stored, str):
+        return _literal(stored)
+    return str(stored).lower() if isinstance(stored, bool) else repr(stored)
+
+
 def _within(column: str, wanted: Range) -> _Part:
     bounds = ((">=", wanted.minimum), ("<=", wanted.maximum))
     texts = [f"{column} {sign} {bound}" for sign, bound in bounds if bound is not None]
@@ -163,9 +260,11 @@ def _joined(word: str, parts: Sequence[_Part]) -> _Part:
     return pending[0][2]
 
 
-_TERMS: Final = Terms(
+_TERMS: Final[Terms[_Part]] = Terms(
     condition=_compared,
+    label=_labelled,
     every=lambda parts: _joined("and", parts) if parts else _Part(0, _ANYTHING),
     some=lambda parts: _joined("or", parts),
     negated=lambda part: _Part(part.depth + 1, f"not ({part.text})"),
 )
+_LITE_TERMS: Final = replace(_TERMS, label=_labelled_in_lite)

@@ -354,6 +354,10 @@ class ExactIndex:
         """Number of rows."""
         return len(self._vectors)
 
+    def counted(self, wanted: Filter) -> int:
+        """Number of the rows that pass a filter."""
+        return int(self._table.passing(wanted).sum())
+
     def values(self, column: str) -> list[str]:
         """The different texts of a column; some may belong only to rows that were deleted."""
         return self._table[column].values

@@ -1,18 +1,21 @@
 """Filter: what a hit must be. Each condition is one row of one table: a field of `Filter`.
 
 Every index, the wire and the command line read that table, so that a new condition is one line
-here and one field of the `Filter` message. Filters hold filters, a bounded number in all and
-bounded deep; `combined` alone defines what such a group means. No text of a caller goes into
-an expression unescaped; text that cannot be escaped is refused.
+here and one field of the `Filter` message. Labels of a user's own have conditions beside the table,
+by any key. Filters hold filters, a bounded number in all and bounded deep; `combined` alone defines
+what such a group means. No text of a caller goes into an expression unescaped; text that cannot be
+escaped is refused.
 """
 
+import operator
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, Literal, TypeVar, get_args
 
-from nar.base.errors import InvalidQueryError
+from nar.base.errors import InvalidInputError, InvalidQueryError
+from nar.base.own_labels import CONTROLS, LabelValue, checked_key, checked_value, kind_of
 
 # The longest text that a column holds is a name.
 MAX_VALUE_BYTES: Final = 4_096
@@ -29,9 +32,9 @@ MAX_DEPTH: Final = 8
 # 576,000 texts, which take a Milvus server more than a minute.
 MAX_VALUES: Final = 10_000
 
-# Of C0, DEL and C1, ends of lines and paragraphs, and what turns the direction of text: in a
-# terminal a name would move the cursor or write the clipboard, in a list look like another name.
-CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+# Chosen: conditions on labels of one's own in a filter with all in it; people write a handful.
+MAX_LABEL_CONDITIONS: Final = 64
+
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _ROW: Final = "nar.condition"
 
@@ -56,6 +59,81 @@ _UNSET: Final = ((), Range())
 
 Texts = tuple[str, ...]
 Wanted = Texts | Range
+
+
+Sign = Literal["in", "exists", "<", "<=", ">", ">="]
+_SIGNS: Final[tuple[Sign, ...]] = get_args(Sign)
+_ORDERED: Final = ("number", "date")
+
+
+@dataclass(frozen=True, slots=True)
+class LabelCondition:
+    """A condition on a label of a user's own: a row without the label does not meet it.
+
+    Attributes:
+        key: Key of the label.
+        sign: ``in`` holds where the label equals any of the values, ``exists`` where there is one;
+            the others compare numbers and dates with the one value.
+        values: What is compared; values of another kind than the label's are never equal to it.
+        kinds: Kind of each value: to Python true equals 1.
+
+    Raises:
+        InvalidQueryError: The key or a value can be none, or the sign does not fit the values.
+
+    Example:
+        >>> LabelCondition("accuracy", ">", (0.8,)).holds({"accuracy": 0.9})
+        True
+        >>> LabelCondition("stable", "in", (True,)).holds({"stable": 1.0})
+        False
+    """
+
+    key: str
+    sign: Sign
+    values: tuple[LabelValue, ...] = ()
+    kinds: tuple[str, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        try:
+            checked_key(self.key)
+            values = tuple(checked_value(f"labels.{self.key}", each) for each in self.values)
+        except InvalidInputError as error:
+            raise InvalidQueryError(error.field, error.reason) from None
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "kinds", tuple(map(kind_of, values)))
+        if fault := self._fault():
+            raise InvalidQueryError(f"labels.{self.key}", fault)
+
+    def _fault(self) -> str | None:
+        if self.sign not in _SIGNS:
+            return f"wanted one of {', '.join(_SIGNS)}, came {self.sign!r}"
+        if self.sign == "exists":
+            return "wanted no value beside exists, came some" if self.values else None
+        if self.sign == "in":
+            return None if self.values else "wanted values to be equal to, came none"
+        if len(self.values) != 1 or self.kinds[0] not in _ORDERED:
+            return f"wanted one number or one date behind {self.sign}, came {list(self.values)!r}"
+        return None
+
+    def holds(self, labels: Mapping[str, LabelValue]) -> bool:
+        """Whether the labels of a row meet it."""
+        value = labels.get(self.key)
+        if value is None:
+            return False
+        if self.sign == "exists":
+            return True
+        kind = kind_of(value)
+        if self.sign == "in":
+            pairs = zip(self.kinds, self.values, strict=True)
+            return any(each == (kind, value) for each in pairs)
+        return kind == self.kinds[0] and _COMPARED[self.sign](value, self.values[0])
+
+
+_COMPARED: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +179,9 @@ class Filter:
     """What a hit must be: every field that is set must hold.
 
     A tuple of texts holds if the column equals any of the texts, a `Range` if the column lies
-    within it. ``all_of`` holds if all filters in it hold, ``any_of`` if at least one holds, and
-    ``none_of`` if none holds. A filter with nothing set lets everything pass.
+    within it, ``labels`` if every condition in it holds. ``all_of`` holds if all filters in it
+    hold, ``any_of`` if at least one holds, and ``none_of`` if none holds. A filter with nothing set
+    lets everything pass.
 
     Raises:
         InvalidQueryError: A value that no row can have or that cannot be escaped, or more filters
@@ -139,6 +218,7 @@ class Filter:
     all_of: "tuple[Filter, ...]" = ()
     any_of: "tuple[Filter, ...]" = ()
     none_of: "tuple[Filter, ...]" = ()
+    labels: tuple[LabelCondition, ...] = ()
 
     def __post_init__(self) -> None:
         lists = []
@@ -149,9 +229,27 @@ class Filter:
             else:
                 _check_values(condition.field, value)
                 lists.append(condition.field)
+        _check_group("labels", self.labels, LabelCondition)
         for group in GROUPS:
-            _check_group(group, getattr(self, group))
+            _check_group(group, getattr(self, group), Filter)
         check_size(self, lists)
+
+    @classmethod
+    def where(cls, text: str) -> "Filter":
+        """The filter that a text asks for, in the grammar of `nar.index.where`.
+
+        Raises:
+            InvalidQueryError: Says at which letter the text is at fault, and what was wanted.
+
+        Example:
+            >>> wanted = Filter.where('family = "resnet" and accuracy > 0.8')
+            >>> wanted.families, wanted.labels[0].key
+            (('resnet',), 'accuracy')
+        """
+        # Imported here, because it imports this module.
+        from nar.index.where import parsed
+
+        return parsed(text)
 
     def conditions(self) -> Iterator[tuple[Condition, Wanted]]:
         """The conditions that are set, each with what it wants."""
@@ -183,7 +281,7 @@ def lists_of(kind: type[Filter]) -> tuple[str, ...]:
 def _table(kind: type[Filter]) -> tuple[Condition, ...]:
     rows = []
     for each in fields(kind):
-        if each.name in GROUPS:
+        if each.name in (*GROUPS, "labels"):
             continue
         if _ROW not in each.metadata:
             raise TypeError(f"{kind.__name__}.{each.name}: wanted a row of the table of conditions")
@@ -232,13 +330,13 @@ def label_fault(value: object, max_bytes: int) -> str | None:
     return fault
 
 
-def _check_group(field_path: str, several: tuple[Filter, ...]) -> None:
+def _check_group(field_path: str, several: tuple[object, ...], kind: type) -> None:
     if not isinstance(several, tuple):
-        reason = f"wanted a tuple of filters, came {type(several).__name__}"
+        reason = f"wanted a tuple of {_PLURALS[kind]}, came {type(several).__name__}"
         raise InvalidQueryError(field_path, reason)
     for position, each in enumerate(several):
-        if not isinstance(each, Filter):
-            reason = f"wanted a Filter, came {type(each).__name__}"
+        if not isinstance(each, kind):
+            reason = f"wanted a {kind.__name__}, came {type(each).__name__}"
             raise InvalidQueryError(f"{field_path}[{position}]", reason)
 
 
@@ -306,8 +404,14 @@ def check_size(wanted: object, lists: Sequence[str]) -> None:
     Raises:
         InvalidQueryError: Filters are too many or too deep, or all lists together too long.
     """
-    number = 0
+    number = conditions = 0
     for path, one in nested(wanted):
+        labels: Sequence[LabelCondition] = getattr(one, "labels", ())
+        conditions += len(labels)
+        if conditions > MAX_LABEL_CONDITIONS:
+            reason = f"wanted at most {MAX_LABEL_CONDITIONS} conditions on labels, came more"
+            raise InvalidQueryError(below(path, "labels"), reason)
+        number += sum(len(each.values) for each in labels)
         for each in lists:
             number += len(getattr(one, each))
             if number > MAX_VALUES:
@@ -331,12 +435,14 @@ class Terms(Generic[Term]):
 
     Attributes:
         condition: The rows that a condition lets pass.
+        label: The rows that a condition on a label lets pass.
         every: The rows that pass all terms of a list; every row if the list is empty.
         some: The rows that pass at least one term of a list, which is never empty.
         negated: The rows that do not pass a term.
     """
 
     condition: Callable[[Condition, Wanted], Term]
+    label: Callable[[LabelCondition], Term]
     every: Callable[[Sequence[Term]], Term]
     some: Callable[[Sequence[Term]], Term]
     negated: Callable[[Term], Term]
@@ -354,6 +460,7 @@ def combined(wanted: Filter, terms: Terms[Term]) -> Term:
     Example:
         >>> words = Terms(
         ...     condition=lambda condition, wanted: f"{condition.column} {wanted[0]}",
+        ...     label=lambda condition: condition.key,
         ...     every=lambda parts: " and ".join(parts) or "anything",
         ...     some=lambda parts: f"({' or '.join(parts)})",
         ...     negated=lambda part: f"not {part}",
@@ -365,6 +472,7 @@ def combined(wanted: Filter, terms: Terms[Term]) -> Term:
         '(anything or block cnn and not (task ocr or task sr))'
     """
     parts = [terms.condition(*each) for each in wanted.conditions()]
+    parts += [terms.label(each) for each in wanted.labels]
     parts += [combined(each, terms) for each in wanted.all_of]
     if wanted.any_of:
         parts.append(terms.some([combined(each, terms) for each in wanted.any_of]))
@@ -374,5 +482,6 @@ def combined(wanted: Filter, terms: Terms[Term]) -> Term:
     return terms.every(parts)
 
 
+_PLURALS: Final[dict[type, str]] = {Filter: "filters", LabelCondition: "conditions on labels"}
 # Every row passes this filter. It stands last, because the checks that it runs stand above.
 EVERYTHING: Final = Filter()

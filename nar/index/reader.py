@@ -66,6 +66,7 @@ class Reader:
         self._ending = Event()
         self._follower = Follower(config, files, self._ending)
         self._interval_s = config.follow_s
+        self._alias = config.alias
         self._fault: NarError | None = None
         self._logged: NarError | None = None
         self._index = open_index(self._ending) if open_index and not files else None
@@ -135,6 +136,11 @@ class Reader:
         return self._interval_s + 2 * self._follower.comparing_s
 
     @property
+    def alias(self) -> str:
+        """Name under which the index is published."""
+        return self._alias
+
+    @property
     def dim(self) -> int:
         """Length of the vectors."""
         return self._reads.dim
@@ -152,6 +158,10 @@ class Reader:
     def rows_answering(self) -> int:
         """Number of the rows that answer: rows in memory are counted without asking the index."""
         return self._reads.count()
+
+    def counted(self, wanted: Filter) -> int:
+        """Number of the rows that pass a filter."""
+        return self._reads.counted(wanted)
 
     def contains(self, ids: Sequence[str]) -> set[str]:
         """The ids that have a row."""

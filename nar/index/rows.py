@@ -5,7 +5,7 @@ A column is one field of `IndexEntry`, the base of both; a change of the columns
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from hashlib import sha256
 from itertools import pairwise
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.base.errors import InvalidInputError
+from nar.base.own_labels import MAX_LABELS_BYTES, LabelValue, read
 from nar.graphs.architecture import Labels
 from nar.graphs.fingerprints import HasFingerprints
 from nar.index.filters import text_fault
@@ -80,6 +81,7 @@ class IndexEntry:
         topology: Topology fingerprint.
         exact: Exact fingerprint.
         inference: Inference fingerprint.
+        own: Labels of the user's own, as `nar.base.own_labels` writes them; empty where none are.
     """
 
     id: str
@@ -96,6 +98,12 @@ class IndexEntry:
     topology: str = field(metadata={_IS_FINGERPRINT: True})
     exact: str = field(metadata={_IS_FINGERPRINT: True})
     inference: str = field(metadata={_IS_FINGERPRINT: True})
+    own: str = field(default="", kw_only=True)
+
+    @property
+    def labels(self) -> Mapping[str, LabelValue]:
+        """Labels of the user's own, by key."""
+        return read(self.own)
 
     def description(self) -> str:
         """Hash over every field but the vector.
@@ -108,16 +116,19 @@ class IndexEntry:
     def hit(self, score: float) -> "Hit":
         """The hit that a search makes of it."""
         values = (*_values(self), score)
-        return Hit(*values)
+        return Hit(*values, own=self.own)
 
     def with_vector(self, embedding: Embedding) -> "IndexRow":
         """The row of this entry with its vector. Shape (dim,)."""
         values = (*_values(self), embedding)
-        return IndexRow(*values)
+        return IndexRow(*values, own=self.own)
 
 
+# The column of own labels, which stands beside the others: most indexes have none.
+OWN: Final = "own"
+OWN_BYTES: Final = MAX_LABELS_BYTES
 # The scalar columns of the index, then by kind: texts with their bytes, counts, fingerprints.
-COLUMNS: Final = tuple(each.name for each in fields(IndexEntry))
+COLUMNS: Final = tuple(each.name for each in fields(IndexEntry) if each.name != OWN)
 _values: Final = attrgetter(*COLUMNS)
 TEXT_BYTES: Final[dict[str, int]] = {
     each.name: each.metadata[_MAX_BYTES]
@@ -159,6 +170,9 @@ class IndexRow(IndexEntry):
 def _hashed(content: bytes, entry: IndexEntry) -> str:
     digest = sha256(content)
     digest.update("".join(f"\0{getattr(entry, column)}" for column in COLUMNS).encode())
+    # Rows without own labels keep the digest that they had before there were any.
+    if entry.own:
+        digest.update(f"\0{OWN}\0{entry.own}".encode())
     return digest.hexdigest()[:32]
 
 
@@ -214,6 +228,7 @@ def _columns(item: RowSource) -> dict[str, Any]:
         "topology": item.topology,
         "exact": item.exact,
         "inference": item.inference,
+        OWN: labels.own,
     }
 
 

@@ -23,10 +23,12 @@ from nar.index.bulk import Advance, IndexBuild
 from nar.index.collection import SCHEMA_VERSION, Collection
 from nar.index.dialect import StoredRow
 from nar.index.lite import DamagedIndexError
-from nar.index.rows import COLUMNS, COUNTS, IndexRow
+from nar.index.rows import COLUMNS, COUNTS, OWN, IndexRow
 
 # The version of the format of the files: counts up with every change.
 FORMAT_VERSION: Final = 1
+# Versions of format and columns that are read: in the former one rows had no labels of their own.
+_READ: Final = ((FORMAT_VERSION, SCHEMA_VERSION), (FORMAT_VERSION, SCHEMA_VERSION - 1))
 MANIFEST: Final = "manifest.json"
 _ANOTHER: Final = "restore another snapshot"
 
@@ -138,7 +140,8 @@ def write_shard(path: Path, stored: Sequence[StoredRow], dim: int) -> SnapshotSh
     """
     rows = [each.row for each in stored]
     columns = {
-        name: pa.array([getattr(row, name) for row in rows], _type(name)) for name in COLUMNS
+        name: pa.array([getattr(row, name) for row in rows], _type(name))
+        for name in (*COLUMNS, OWN)
     }
     vectors = pa.array(np.stack([row.embedding for row in rows]).ravel())
     table = pa.table(
@@ -182,9 +185,10 @@ def read_shard(path: Path, shard: SnapshotShard) -> list[IndexRow]:
     table = pq.ParquetFile(pa.BufferReader(shard_bytes(path, shard))).read()
     flat = table.column("embedding").combine_chunks().flatten().to_numpy()
     vectors = flat.reshape(len(table), -1)
-    columns = [table.column(name).to_pylist() for name in COLUMNS]
+    names = (*COLUMNS, *([OWN] if OWN in table.column_names else []))
+    columns = [table.column(name).to_pylist() for name in names]
     rows = [
-        IndexRow(**dict(zip(COLUMNS, values, strict=True)), embedding=vector)
+        IndexRow(**dict(zip(names, values, strict=True)), embedding=vector)
         for *values, vector in zip(*columns, vectors, strict=True)
     ]
     if [row.digest() for row in rows] != table.column("digest").to_pylist():
@@ -297,7 +301,7 @@ def restore_snapshot(
     """
     snapshot = Snapshot.read(directory)
     versions = (snapshot.format_version, snapshot.schema_version)
-    if versions != (FORMAT_VERSION, SCHEMA_VERSION):
+    if versions not in _READ:
         raise SnapshotError(
             f"{directory} has format {versions[0]} and schema version {versions[1]}, wanted "
             f"{FORMAT_VERSION} and {SCHEMA_VERSION}; use the version of NAR that took it"

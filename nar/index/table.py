@@ -11,9 +11,26 @@ from typing import Any, Final, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.index.filters import Condition, Filter, Range, Terms, Wanted, combined
+from nar.base.own_labels import read
+from nar.index.filters import (
+    Condition,
+    Filter,
+    LabelCondition,
+    Range,
+    Terms,
+    Wanted,
+    combined,
+)
 from nar.index.ranking import check_filter
-from nar.index.rows import COLUMNS, COUNTS, IndexEntry, IndexRow, architecture_id, is_fingerprint
+from nar.index.rows import (
+    COLUMNS,
+    COUNTS,
+    OWN,
+    IndexEntry,
+    IndexRow,
+    architecture_id,
+    is_fingerprint,
+)
 
 Mask = NDArray[np.bool_]
 
@@ -74,6 +91,11 @@ class Texts:
         numbers = dict(zip(values, range(len(values)), strict=True))
         column = np.fromiter(map(numbers.__getitem__, every), np.int32, len(every))
         return cls(values, numbers, column)
+
+    @classmethod
+    def none(cls, rows: int) -> Self:
+        """A column of empty texts."""
+        return cls([""], {"": 0}, np.zeros(rows, dtype=np.int32))
 
     def every(self) -> list[str]:
         """See `Column`."""
@@ -208,7 +230,7 @@ def within(column: NDArray[np.int64], wanted: Range) -> Mask:
 
 Counts = NDArray[np.int64]
 
-_TEXTS: Final = tuple(column for column in COLUMNS if column not in COUNTS)
+_TEXTS: Final = tuple(column for column in (*COLUMNS, OWN) if column not in COUNTS)
 # Chosen: the number of records that are kept once they were made, a kilobyte each. Many searches
 # have the same hits, and to make a record from columns takes longer than to find the hit.
 _KEPT: Final = 4_096
@@ -218,12 +240,15 @@ class Table:
     """Columns of equal length; they never change.
 
     Args:
-        texts: Every column of texts, by name; ids are distinct.
+        texts: Every column of texts, by name, that of own labels only if there are any; ids are
+            distinct.
         counts: Every column of counts, by name, each of shape (rows,).
     """
 
     def __init__(self, texts: Mapping[str, Column], counts: Mapping[str, Counts]) -> None:
-        self._texts, self._counts = texts, counts
+        # An atlas has no labels of anybody's own.
+        self._texts = {OWN: Texts.none(len(counts[COUNTS[0]])), **texts}
+        self._counts = counts
         self._made: dict[int, IndexEntry] = {}
 
     @classmethod
@@ -293,6 +318,7 @@ class Table:
         check_filter(wanted)
         terms: Terms[Mask] = Terms(
             condition=self._mask,
+            label=self._labelled,
             every=self._every,
             some=np.logical_or.reduce,
             negated=np.logical_not,
@@ -309,6 +335,11 @@ class Table:
         if isinstance(wanted, Range):
             return within(self._counts[condition.column], wanted)
         return self._texts[condition.column].equal_any(wanted)
+
+    def _labelled(self, condition: LabelCondition) -> Mask:
+        """Which rows a condition on an own label lets pass. Shape (rows,)."""
+        column = self._texts[OWN]
+        return column.equal_any([own for own in column.values if condition.holds(read(own))])
 
 
 def _counts(rows: Sequence[IndexRow], column: str) -> Counts:

@@ -25,6 +25,7 @@ from nar.graphs.by import By
 from nar.graphs.fingerprints import Fingerprinted, fingerprinted
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.ragged import slices_within
+from nar.serve.scopes import EVERYBODY, Scope
 from nar.serve.status import GivenUpError
 from nar.serve.telemetry import STAGES
 from nar.v1 import retrieval_pb2
@@ -220,6 +221,7 @@ class Call:
         began: When it came, by `time.perf_counter`; None while a stream waits for its next request.
         request: The bytes of its request, while they are worked on.
         caller: Who calls: an address or a certificate, or the name of a token once it is known.
+        scope: What the caller may see and do.
     """
 
     method: str
@@ -231,6 +233,7 @@ class Call:
     began: float | None = field(default_factory=time.perf_counter)
     request: bytes = b""
     caller: str = ""
+    scope: Scope = EVERYBODY
 
     @property
     def age_s(self) -> float:

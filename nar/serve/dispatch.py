@@ -149,7 +149,7 @@ class Dispatch:
         """Bring one request through layers, outermost first, to a thread."""
 
         async def answer() -> Message:
-            received = Received(call.request, parse, call.clock)
+            received = Received(call.request, parse, call.clock, call.scope)
             return await self._workers.run(
                 call,
                 received,

@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from google.protobuf.message import Message
 from prometheus_client import Gauge
@@ -21,6 +21,7 @@ from nar.base.files import Watched, check_readable
 from nar.serve import status
 from nar.serve.calls import Call, Layer, Proceed, time_remaining_s
 from nar.serve.outcome import Outcome
+from nar.serve.scopes import EVERYBODY, Right, Scope, read_scoped_tokens
 from nar.serve.telemetry import MetricsPort, Telemetry
 from nar.wire.addresses import is_loopback
 from nar.wire.settings import ServerConfig, check_token
@@ -28,11 +29,17 @@ from nar.wire.tls import served_context
 
 log = logging.getLogger(__name__)
 
-# Methods for readers; the other methods are for writers.
+# Methods for whoever may read.
 READING: Final = frozenset(
     {"Search", "Embed", "Get", "Describe", "SearchStream", "List", "Explain"}
 )
+# The right that each further method wants.
+_WRITING: Final[Mapping[str, Right]] = {"Upsert": "write", "Label": "write", "Delete": "remove"}
 Role = Literal["reader", "writer"]
+_ROLES: Final[Mapping[Role, Scope]] = {
+    "writer": EVERYBODY,
+    "reader": Scope(frozenset({"read"})),
+}
 Digests = frozenset[bytes]
 
 SCHEME: Final = "bearer "
@@ -97,27 +104,37 @@ def metrics_port(config: ServerConfig, telemetry: Telemetry) -> MetricsPort:
     return MetricsPort(
         telemetry.registry,
         served_context(config.tls),
-        may_read=lambda given: not tokens.are_wanted or tokens.role(given) is not None,
+        may_read=lambda given: not tokens.are_wanted or _sees_all(tokens.scope(given)),
     )
 
 
-def doors(config: ServerConfig, telemetry: Telemetry) -> list[Layer]:
+def _sees_all(scope: Scope | None) -> bool:
+    """Whether a caller may read metrics, which count what all callers have and do."""
+    return scope is not None and scope.is_whole
+
+
+def doors(config: ServerConfig, telemetry: Telemetry, alias: str = "") -> list[Layer]:
     """The layers around every call before its request is read, outermost first.
+
+    Args:
+        config: Says where the tokens are.
+        telemetry: Counts the calls.
+        alias: Of the index that is served.
 
     Raises:
         ConfigError: The tokens cannot be read.
     """
     further: list[Layer] = [] if config.writable else [only_reads]
-    return [Outcome(telemetry), *locks(config, telemetry), *further]
+    return [Outcome(telemetry), *locks(config, telemetry, alias), *further]
 
 
-def locks(config: ServerConfig, telemetry: Telemetry) -> list[Layer]:
+def locks(config: ServerConfig, telemetry: Telemetry, alias: str = "") -> list[Layer]:
     """The layer that wants a token of every caller; none where the server has no tokens.
 
     Raises:
         ConfigError: The tokens cannot be read.
     """
-    tokens = Tokens(config)
+    tokens = Tokens(config, alias)
     telemetry.tokens_stale.set_function(lambda: tokens.are_stale)
     return [Authentication(tokens)] if tokens.are_wanted else []
 
@@ -131,12 +148,13 @@ class Tokens:
 
     Args:
         config: Says where the tokens are.
+        alias: Of the index that is served: the bearers of scoped tokens of another are strangers.
 
     Raises:
         ConfigError: A file cannot be read, or holds no token, or a token that no caller can send.
     """
 
-    def __init__(self, config: ServerConfig) -> None:
+    def __init__(self, config: ServerConfig, alias: str = "") -> None:
         token = config.token.get_secret_value() if config.token else None
         self._fixed: Digests = frozenset([_digest(token)] if token else [])
         paths: Mapping[Role, Path | None] = {
@@ -150,21 +168,25 @@ class Tokens:
             role: Watched(f"the tokens of every {role}", [path], partial(_logged, role, path))
             for role, path in named.items()
         }
+        scoped = config.scoped_tokens_file
+        read = partial(_scopes, scoped, alias) if scoped else None
+        self._scoped = Watched("the scoped tokens", [scoped], read) if scoped and read else None
 
     @property
     def are_wanted(self) -> bool:
         """Whether callers must bring a token."""
-        return bool(self._fixed or self._files)
+        return bool(self._fixed or self._files or self._scoped)
 
     @property
     def are_stale(self) -> bool:
         """Whether a file has changed and cannot be read: tokens taken out of it are valid still."""
-        for file in self._files.values():
+        files: list[Watched[Any]] = [*self._files.values(), *filter(None, [self._scoped])]
+        for file in files:
             file.content()
-        return any(file.is_stale for file in self._files.values())
+        return any(file.is_stale for file in files)
 
-    def role(self, authorization: str) -> Role | None:
-        """What the sender of this metadata may do; None for a stranger.
+    def scope(self, authorization: str) -> Scope | None:
+        """What the sender of this metadata may see and do; None for a stranger.
 
         Every token is compared, in a time that does not show how much of a token was right.
         """
@@ -173,9 +195,18 @@ class Tokens:
         for role, file in self._files.items():
             known[role] |= file.content()
         roles = {role: _is_among(given, digests) for role, digests in known.items()}
-        if roles["writer"]:
-            return "writer"
-        return "reader" if roles["reader"] else None
+        scoped = [
+            scope
+            for digest, scope in (self._scoped.content() if self._scoped else ())
+            if hmac.compare_digest(given, digest)
+        ]
+        whole = next((_ROLES[role] for role in _ROLES if roles[role]), None)
+        # A token that stands in two files has the narrower of its scopes.
+        return (
+            next((scope for scope in scoped if not scope.is_whole), None)
+            or whole
+            or next(iter(scoped), None)
+        )
 
 
 class Authentication:
@@ -190,15 +221,22 @@ class Authentication:
         given = str(next((value for key, value in metadata if key == "authorization"), ""))
         if not token_in(given):
             raise status.UnauthenticatedError("no token came: send `authorization: Bearer <token>`")
-        role = self._tokens.role(given)
-        if role is None:
+        scope = self._tokens.scope(given)
+        if scope is None:
             raise status.UnauthenticatedError("the token that came is not known here")
-        call.caller = f"{role} {token_name(token_in(given))}"
-        if role == "reader" and call.method not in READING:
+        call.caller = f"{scope.role} {token_name(token_in(given))}"
+        call.scope = scope
+        right = _WRITING.get(call.method, "read")
+        if right not in scope.rights:
+            came = "a reader's" if scope.role == "reader" else f"one with {_listed(scope)}"
             raise status.ForbiddenError(
-                f"wanted the token of a writer for {call.method}, came a reader's"
+                f"wanted a token that may {right} for {call.method}, came {came}"
             )
         return await proceed()
+
+
+def _listed(scope: Scope) -> str:
+    return ", ".join(sorted(scope.rights))
 
 
 async def only_reads(call: Call, proceed: Proceed) -> Message | None:
@@ -382,6 +420,17 @@ def _logged(role: Role, path: Path) -> Digests:
     digests = read_tokens(path)
     log.info("tokens of %ss: %d in %s", role, len(digests), path)
     return digests
+
+
+def _scopes(path: Path, alias: str) -> tuple[tuple[bytes, Scope], ...]:
+    """The digests of the scoped tokens for an index, each with what its bearer may do."""
+    tokens = read_scoped_tokens(path)
+    log.info("scoped tokens: %d in %s", len(tokens), path)
+    return tuple(
+        (_digest(each.token.get_secret_value()), each.scope)
+        for each in tokens
+        if each.alias in ("", alias)
+    )
 
 
 def _digest(token: str) -> bytes:

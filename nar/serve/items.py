@@ -17,6 +17,7 @@ from nar.base.errors import NarError
 from nar.graphs.fingerprints import Fingerprinted
 from nar.index.rows import IndexRow
 from nar.serve.calls import Patience, StageClock
+from nar.serve.scopes import EVERYBODY, Scope
 from nar.serve.status import code_name, status_of
 from nar.serve.telemetry import Telemetry
 from nar.v1 import retrieval_pb2 as wire
@@ -39,11 +40,13 @@ class Received:
         body: Its bytes.
         parse: Makes the message out of the bytes.
         clock: The clock of the call.
+        scope: What its caller may see and do.
     """
 
     body: bytes
     parse: Callable[[bytes], Message]
     clock: StageClock
+    scope: Scope = EVERYBODY
 
     def reply(self, step: Callable[[Any, StageClock], Result]) -> Result | Exception:
         """The result of a step with the message, or what the step raises."""
@@ -61,6 +64,27 @@ Work = Callable[[Sequence[Received]], Sequence[Reply]]
 def one_by_one(behaviour: Callable[[Any, StageClock], Message]) -> Work:
     """The work of a method that answers every call by itself."""
     return lambda requests: [each.reply(behaviour) for each in requests]
+
+
+def by_scope(work_of: Callable[[Scope], Work]) -> Work:
+    """The work of a method whose answers depend on what callers may see.
+
+    Args:
+        work_of: Gives the work for the callers of one scope.
+    """
+
+    def work(requests: Sequence[Received]) -> Sequence[Reply]:
+        scopes = dict.fromkeys(each.scope for each in requests)
+        if len(scopes) == 1:
+            return work_of(*scopes)(requests)
+        replies: dict[int, Reply] = {}
+        for scope in scopes:
+            positions = [at for at, each in enumerate(requests) if each.scope == scope]
+            answers = work_of(scope)([requests[at] for at in positions])
+            replies |= zip(positions, answers, strict=True)
+        return [replies[position] for position in range(len(requests))]
+
+    return work
 
 
 def together(

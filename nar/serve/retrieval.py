@@ -9,9 +9,9 @@ index before, such as novelty, is not measured again.
 Explain compares graphs, which no index holds: they are read from a corpus, as far as it has them.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,22 +21,30 @@ from nar.answers.difference import Cut, MotifDifference, motif_difference
 from nar.answers.novelty import Novelty
 from nar.answers.query import Answer, Query, in_place
 from nar.answers.retrieve import Retriever, Searches
-from nar.base.errors import InvalidQueryError, NarError, UnknownArchitectureError
+from nar.base.errors import (
+    InvalidInputError,
+    InvalidQueryError,
+    NarError,
+    UnknownArchitectureError,
+)
 from nar.base.workspace import version
 from nar.encoding.stored import GraphEmbedder
 from nar.graphs.architecture import Architecture
 from nar.graphs.fingerprints import Fingerprinted, Network
 from nar.graphs.ops import ATTRIBUTES, OPS
 from nar.index.filters import Filter
-from nar.index.rows import IndexEntry, IndexRow, IndexState, index_row
+from nar.index.rows import IndexEntry, IndexRow, IndexState, index_entry, index_row
 from nar.serve.calls import Patience, StageClock, TimedEmbedder
 from nar.serve.items import Items, Looked, Received, Reply, rows_of, together
+from nar.serve.scopes import EVERYBODY, Scope, ScopedIndex
 from nar.serve.telemetry import Measured, Telemetry
 from nar.v1 import retrieval_pb2 as wire
 from nar.wire.limits import encode_limits, limits_of
 from nar.wire.pages import decode_page, encode_page
 from nar.wire.queries import at, check_totals, decode_name, decode_query
 from nar.wire.records import (
+    LabelChange,
+    decode_change,
     decode_new,
     encode_answer,
     encode_architecture,
@@ -45,9 +53,11 @@ from nar.wire.records import (
 )
 from nar.wire.settings import ServerConfig
 
+Item = TypeVar("Item")
+
 
 class Written(Looked, Protocol):
-    """What writes need of an index: a `Reader` or an `ArchitectureIndex`."""
+    """What writes need of an index: a `Reader`, an `ArchitectureIndex`, or a part of one."""
 
     def upsert(self, rows: Sequence[IndexRow]) -> None:
         """Write rows; a row of the same id is replaced."""
@@ -63,12 +73,23 @@ class Writes:
         embedder: Turns graphs into vectors of the index's encoder.
         index: Takes the vectors.
         items: Decodes and encodes the items of calls.
+        scope: What the caller may write.
+        taken: Gives those of some names whose rows are of others.
     """
 
-    def __init__(self, embedder: GraphEmbedder, index: Written, items: Items) -> None:
+    def __init__(
+        self,
+        embedder: GraphEmbedder,
+        index: Written,
+        items: Items,
+        scope: Scope = EVERYBODY,
+        taken: "Callable[[Sequence[str]], Collection[str]] | None" = None,
+    ) -> None:
         self._embedder = embedder
         self._index = index
         self._items = items
+        self._scope = scope
+        self._taken = taken or _nobodys
 
     def upsert(self, request: wire.UpsertRequest, clock: StageClock) -> wire.UpsertResponse:
         """Embed and write all architectures that can be read, in one write."""
@@ -77,7 +98,10 @@ class Writes:
             check_totals("architectures", graphs, self._items.limits)
             decode = partial(decode_new, graph=partial(self._items.graph, clock=clock))
             decoded = self._items.decode("architectures", request.architectures, decode, clock)
-        news = _once(decoded, [each.name for each in request.architectures])
+        news = _once(
+            "architectures", "name", decoded, [each.name for each in request.architectures]
+        )
+        news = self._allowed(news)
         good = [each for each in news if isinstance(each, Architecture)]
         vectors = TimedEmbedder(self._embedder, clock).embed([each.graph for each in good])
         rows = [index_row(*pair) for pair in zip(good, vectors, strict=True)]
@@ -87,6 +111,55 @@ class Writes:
             "Upsert", in_place(news, rows), _encode_written, wire.UpsertResult
         )
         return wire.UpsertResponse(results=results, timings=clock.timings())
+
+    def _allowed(self, news: Sequence[Architecture | NarError]) -> list[Architecture | NarError]:
+        """Refuse what the caller may not write: before anything of it is embedded."""
+        taken = self._taken([each.labels.name for each in news if isinstance(each, Architecture)])
+        return [
+            each
+            if isinstance(each, NarError)
+            else self._refusal(index_entry(each), f"architectures[{position}]", taken) or each
+            for position, each in enumerate(news)
+        ]
+
+    def _refusal(
+        self, entry: IndexEntry, field: str, taken: Collection[str]
+    ) -> InvalidQueryError | None:
+        fault = self._scope.refusal(entry, field)
+        if fault is None and entry.name in taken:
+            return InvalidQueryError(f"{field}.name", "wanted a name that this token may write")
+        return fault
+
+    def label(self, request: wire.LabelRequest, clock: StageClock) -> wire.LabelResponse:
+        """Change labels of all architectures that are known, in one write; vectors stay."""
+        decoded = self._items.decode("changes", request.changes, decode_change, clock)
+        names = [each.architecture for each in request.changes]
+        changes = _once("changes", "architecture", decoded, names)
+        known = rows_of(
+            [each.name if isinstance(each, LabelChange) else each for each in changes], self._index
+        )
+        results = [
+            self._changed(f"changes[{position}]", change, row)
+            for position, (change, row) in enumerate(zip(changes, known, strict=True))
+        ]
+        # A name and its id mean one row, of which the first change holds.
+        rows = {row.id: row for row in reversed(results) if isinstance(row, IndexRow)}
+        self._index.upsert([*rows.values()])
+        return wire.LabelResponse(
+            results=self._items.encode("Label", results, _encode_labelled, wire.LabelResult)
+        )
+
+    def _changed(
+        self, field: str, change: LabelChange | NarError, row: IndexRow | NarError
+    ) -> IndexRow | NarError:
+        if isinstance(change, NarError) or isinstance(row, NarError):
+            return row if isinstance(row, NarError) else change  # type: ignore[return-value]
+        try:
+            with at(field):
+                now = change.applied(row)
+        except InvalidInputError as error:
+            return error
+        return self._scope.refusal(now, field) or now
 
     def delete(self, request: wire.DeleteRequest, clock: StageClock) -> wire.DeleteResponse:
         """Delete all architectures that are known, in one write."""
@@ -98,25 +171,28 @@ class Writes:
 
 
 def _once(
-    decoded: Sequence[Architecture | NarError], names: Sequence[str]
-) -> list[Architecture | NarError]:
-    """Refuse each architecture whose name came before, even where the earlier was refused."""
+    field: str, key: str, decoded: Sequence[Item | NarError], names: Sequence[str]
+) -> list[Item | NarError]:
+    """Refuse each item whose name came before, even where the earlier was refused."""
     first = {name: position for position, name in reversed(list(enumerate(names)))}
     return [
         each
         if isinstance(each, NarError) or first[name] == position
-        else _twice(position, first[name])
+        else _twice(f"{field}[{position}].{key}", f"{field}[{first[name]}]")
         for position, (name, each) in enumerate(zip(names, decoded, strict=True))
     ]
 
 
-def _twice(position: int, earlier: int) -> InvalidQueryError:
-    reason = f"architectures[{earlier}] has the same name; send one of them"
-    return InvalidQueryError(f"architectures[{position}].name", reason)
+def _twice(field: str, earlier: str) -> InvalidQueryError:
+    return InvalidQueryError(field, f"{earlier} has the same name; send one of them")
 
 
 def _encode_written(row: IndexRow) -> wire.UpsertResult:
     return wire.UpsertResult(architecture=encode_architecture(row))
+
+
+def _encode_labelled(row: IndexRow) -> wire.LabelResult:
+    return wire.LabelResult(architecture=encode_architecture(row))
 
 
 def _encode_deleted(row: IndexRow) -> wire.DeleteResult:
@@ -128,7 +204,7 @@ Embedded = tuple[Fingerprinted, NDArray[np.float32]]
 
 
 class Indexed(Searches, Measured, Written, Protocol):
-    """What a server needs of an index: a `Reader` or an `ArchitectureIndex`."""
+    """What a server needs of an index: a `Reader`, an `ArchitectureIndex`, or a part of one."""
 
     @property
     def state(self) -> IndexState:
@@ -139,6 +215,13 @@ class Indexed(Searches, Measured, Written, Protocol):
 
     def rows_answering(self) -> int:
         """Number of rows that answer, which needs no store where they are in memory."""
+
+    @property
+    def alias(self) -> str:
+        """Name under which the index is published."""
+
+    def counted(self, wanted: Filter) -> int:
+        """Number of the rows that pass a filter."""
 
     def page(self, after: str, limit: int, wanted: Filter) -> list[IndexEntry]:
         """The rows of the next ids, in their order."""
@@ -186,6 +269,7 @@ class Retrieval:
         graphs: Where the graphs of indexed architectures are read.
         config: Limits.
         telemetry: Counts items and times stages.
+        scope: What the callers may see and do; the index is already the part that they may see.
 
     Attributes:
         takes_writes: Whether the methods that write are let in.
@@ -202,16 +286,41 @@ class Retrieval:
         graphs: Graphs | None = None,
         config: ServerConfig,
         telemetry: Telemetry,
+        scope: Scope = EVERYBODY,
     ) -> None:
         self._embedder = embedder
         self._index = index
+        self._config, self._telemetry = config, telemetry
         self._novelty = novelty
         self._graphs = graphs
         self._limits = limits_of(config)
         self._items = Items(self._limits, telemetry)
-        self.takes_writes = config.writable
-        self.writes = Writes(embedder, index, self._items)
+        self.takes_writes = config.writable and "write" in scope.rights
+        taken = index.taken if isinstance(index, ScopedIndex) else None
+        self.writes = Writes(embedder, index, self._items, scope, taken)
         self.explanations = Explanations(index, graphs, self._items)
+
+    @property
+    def alias(self) -> str:
+        """The alias of the index."""
+        return self._index.alias
+
+    def within(self, scope: Scope) -> "Retrieval":
+        """The same work for callers who may see a part of the index.
+
+        How far architectures are from each other was measured over all of them, so it is not said.
+        """
+        if scope.is_whole and not scope.prefix:
+            return self
+        return Retrieval(
+            self._embedder,
+            ScopedIndex(self._index, scope),
+            novelty=self._novelty if scope.is_whole else None,
+            graphs=self._graphs,
+            config=self._config,
+            telemetry=self._telemetry,
+            scope=scope,
+        )
 
     def count_rows(self) -> int:
         """Architectures in the index, asked of the index itself."""
@@ -308,6 +417,11 @@ class Retrieval:
             attribute_names=ATTRIBUTES,
             index=encode_state(self._index.state, takes_writes=self.takes_writes),
         )
+
+
+def _nobodys(_names: Sequence[str]) -> Collection[str]:
+    """No name is taken where a caller sees all rows."""
+    return ()
 
 
 def _encode_row(row: IndexRow) -> wire.GetResult:

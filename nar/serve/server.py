@@ -71,6 +71,8 @@ class QueryServer:
         self.port = 0
         self._config = config
         self._telemetry = telemetry
+        # Only who binds tokens to an alias asks for it.
+        self._alias = retrieval.alias if config.scoped_tokens_file else ""
         self._workers = Workers(config)
         self._health = Health((SERVICE,), retrieval.count_rows, self._stuck, telemetry)
         self._admission = Admission(
@@ -92,7 +94,7 @@ class QueryServer:
         )
         dispatch = Dispatch(
             methods_of(retrieval),
-            doors(config, telemetry),
+            doors(config, telemetry, self._alias),
             self._admission,
             (deadline,),
             self._streams,
@@ -126,7 +128,7 @@ class QueryServer:
         from nar.serve.http.server import WebServer
 
         methods = list(method_routes(dispatch, self._config.max_message_bytes))
-        layers = (*locks(self._config, self._telemetry), self._page_admission)
+        layers = (*locks(self._config, self._telemetry, self._alias), self._page_admission)
         web = WebServer(self._config, methods, page or Site(), layers)
         most = self._config.max_connections
         self._telemetry.watch_connections("web", lambda: web.connections.held, most)

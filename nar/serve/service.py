@@ -11,7 +11,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from nar.serve.items import Work, one_by_one
+from nar.serve.items import Work, by_scope, one_by_one
 from nar.serve.retrieval import Retrieval, compares_graphs
 from nar.v1 import retrieval_pb2 as wire
 
@@ -38,27 +38,50 @@ class Method:
 
 
 def methods_of(retrieval: Retrieval) -> Mapping[str, Method]:
-    """Every method by its name. Search and SearchStream count their queries apart."""
-    search = partial(retrieval.search, method="Search")
-    search_stream = partial(retrieval.search, method="SearchStream")
-    explain = one_by_one(retrieval.explanations.explain)
-    upsert, delete = one_by_one(retrieval.writes.upsert), one_by_one(retrieval.writes.delete)
+    """Every method by its name; whoever is bound to a part of the index is answered from it."""
+
+    def work(name: str) -> Work:
+        return by_scope(lambda scope: _works(retrieval.within(scope))[name])
+
     methods = (
-        Method("Search", wire.SearchRequest, search, is_shared=True, is_heavy=compares_graphs),
+        Method(
+            "Search",
+            wire.SearchRequest,
+            work("Search"),
+            is_shared=True,
+            is_heavy=compares_graphs,
+        ),
         Method(
             "SearchStream",
             wire.SearchRequest,
-            search_stream,
+            work("SearchStream"),
             is_shared=True,
             is_stream=True,
             is_heavy=compares_graphs,
         ),
-        Method("Embed", wire.EmbedRequest, retrieval.embed, is_shared=True),
-        Method("Get", wire.GetRequest, one_by_one(retrieval.get)),
-        Method("List", wire.ListRequest, one_by_one(retrieval.listed)),
-        Method("Describe", wire.DescribeRequest, one_by_one(retrieval.describe)),
-        Method("Explain", wire.ExplainRequest, explain),
-        Method("Upsert", wire.UpsertRequest, upsert),
-        Method("Delete", wire.DeleteRequest, delete),
+        Method("Embed", wire.EmbedRequest, work("Embed"), is_shared=True),
+        Method("Get", wire.GetRequest, work("Get")),
+        Method("List", wire.ListRequest, work("List")),
+        Method("Describe", wire.DescribeRequest, work("Describe")),
+        Method("Explain", wire.ExplainRequest, work("Explain")),
+        Method("Upsert", wire.UpsertRequest, work("Upsert")),
+        Method("Delete", wire.DeleteRequest, work("Delete")),
+        Method("Label", wire.LabelRequest, work("Label")),
     )
     return {method.name: method for method in methods}
+
+
+def _works(retrieval: Retrieval) -> Mapping[str, Work]:
+    """The work of every method. Search and SearchStream count their queries apart."""
+    return {
+        "Search": partial(retrieval.search, method="Search"),
+        "SearchStream": partial(retrieval.search, method="SearchStream"),
+        "Embed": retrieval.embed,
+        "Get": one_by_one(retrieval.get),
+        "List": one_by_one(retrieval.listed),
+        "Describe": one_by_one(retrieval.describe),
+        "Explain": one_by_one(retrieval.explanations.explain),
+        "Upsert": one_by_one(retrieval.writes.upsert),
+        "Delete": one_by_one(retrieval.writes.delete),
+        "Label": one_by_one(retrieval.writes.label),
+    }

@@ -29,6 +29,7 @@ METHODS: Final = (
     "Explain",
     "Upsert",
     "Delete",
+    "Label",
 )
 # Pools of threads, for small calls and for heavy calls; while the first is stuck, the server is not
 # ready.

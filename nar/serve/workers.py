@@ -42,7 +42,7 @@ SMALL_BYTES: Final = 64 * 1_024
 ENOUGH_S: Final = 0.1
 # Methods whose calls are heavy whatever the size of their requests: they wait for a store, or read
 # many graphs.
-HEAVY: Final = frozenset({"Explain", "Upsert", "Delete"})
+HEAVY: Final = frozenset({"Explain", "Upsert", "Delete", "Label"})
 
 
 class Lane:

@@ -1,3 +1,4 @@
+from google.protobuf import struct_pb2 as _struct_pb2
 from google.rpc import status_pb2 as _status_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
@@ -7,6 +8,16 @@ from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class LabelSign(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    LABEL_SIGN_UNSPECIFIED: _ClassVar[LabelSign]
+    LABEL_SIGN_IN: _ClassVar[LabelSign]
+    LABEL_SIGN_EXISTS: _ClassVar[LabelSign]
+    LABEL_SIGN_LESS: _ClassVar[LabelSign]
+    LABEL_SIGN_AT_MOST: _ClassVar[LabelSign]
+    LABEL_SIGN_GREATER: _ClassVar[LabelSign]
+    LABEL_SIGN_AT_LEAST: _ClassVar[LabelSign]
 
 class By(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -34,6 +45,13 @@ class Counted(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     COUNTED_UNSPECIFIED: _ClassVar[Counted]
     COUNTED_HITS: _ClassVar[Counted]
     COUNTED_NETWORKS: _ClassVar[Counted]
+LABEL_SIGN_UNSPECIFIED: LabelSign
+LABEL_SIGN_IN: LabelSign
+LABEL_SIGN_EXISTS: LabelSign
+LABEL_SIGN_LESS: LabelSign
+LABEL_SIGN_AT_MOST: LabelSign
+LABEL_SIGN_GREATER: LabelSign
+LABEL_SIGN_AT_LEAST: LabelSign
 BY_UNSPECIFIED: By
 BY_DESIGN: By
 BY_FAMILY: By
@@ -94,7 +112,7 @@ class Range(_message.Message):
     def __init__(self, minimum: _Optional[int] = ..., maximum: _Optional[int] = ...) -> None: ...
 
 class Filter(_message.Message):
-    __slots__ = ("names", "sources", "libraries", "families", "blocks", "tasks", "tiers", "topologies", "exacts", "inferences", "parameters", "flops", "nodes", "all_of", "any_of", "none_of")
+    __slots__ = ("names", "sources", "libraries", "families", "blocks", "tasks", "tiers", "topologies", "exacts", "inferences", "parameters", "flops", "nodes", "all_of", "any_of", "none_of", "labels", "where")
     NAMES_FIELD_NUMBER: _ClassVar[int]
     SOURCES_FIELD_NUMBER: _ClassVar[int]
     LIBRARIES_FIELD_NUMBER: _ClassVar[int]
@@ -111,6 +129,8 @@ class Filter(_message.Message):
     ALL_OF_FIELD_NUMBER: _ClassVar[int]
     ANY_OF_FIELD_NUMBER: _ClassVar[int]
     NONE_OF_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
+    WHERE_FIELD_NUMBER: _ClassVar[int]
     names: _containers.RepeatedScalarFieldContainer[str]
     sources: _containers.RepeatedScalarFieldContainer[str]
     libraries: _containers.RepeatedScalarFieldContainer[str]
@@ -127,7 +147,19 @@ class Filter(_message.Message):
     all_of: _containers.RepeatedCompositeFieldContainer[Filter]
     any_of: _containers.RepeatedCompositeFieldContainer[Filter]
     none_of: _containers.RepeatedCompositeFieldContainer[Filter]
-    def __init__(self, names: _Optional[_Iterable[str]] = ..., sources: _Optional[_Iterable[str]] = ..., libraries: _Optional[_Iterable[str]] = ..., families: _Optional[_Iterable[str]] = ..., blocks: _Optional[_Iterable[str]] = ..., tasks: _Optional[_Iterable[str]] = ..., tiers: _Optional[_Iterable[str]] = ..., topologies: _Optional[_Iterable[str]] = ..., exacts: _Optional[_Iterable[str]] = ..., inferences: _Optional[_Iterable[str]] = ..., parameters: _Optional[_Union[Range, _Mapping]] = ..., flops: _Optional[_Union[Range, _Mapping]] = ..., nodes: _Optional[_Union[Range, _Mapping]] = ..., all_of: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., any_of: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., none_of: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ...) -> None: ...
+    labels: _containers.RepeatedCompositeFieldContainer[LabelCondition]
+    where: str
+    def __init__(self, names: _Optional[_Iterable[str]] = ..., sources: _Optional[_Iterable[str]] = ..., libraries: _Optional[_Iterable[str]] = ..., families: _Optional[_Iterable[str]] = ..., blocks: _Optional[_Iterable[str]] = ..., tasks: _Optional[_Iterable[str]] = ..., tiers: _Optional[_Iterable[str]] = ..., topologies: _Optional[_Iterable[str]] = ..., exacts: _Optional[_Iterable[str]] = ..., inferences: _Optional[_Iterable[str]] = ..., parameters: _Optional[_Union[Range, _Mapping]] = ..., flops: _Optional[_Union[Range, _Mapping]] = ..., nodes: _Optional[_Union[Range, _Mapping]] = ..., all_of: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., any_of: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., none_of: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., labels: _Optional[_Iterable[_Union[LabelCondition, _Mapping]]] = ..., where: _Optional[str] = ...) -> None: ...
+
+class LabelCondition(_message.Message):
+    __slots__ = ("key", "sign", "values")
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    SIGN_FIELD_NUMBER: _ClassVar[int]
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    key: str
+    sign: LabelSign
+    values: _containers.RepeatedCompositeFieldContainer[_struct_pb2.Value]
+    def __init__(self, key: _Optional[str] = ..., sign: _Optional[_Union[LabelSign, str]] = ..., values: _Optional[_Iterable[_Union[_struct_pb2.Value, _Mapping]]] = ...) -> None: ...
 
 class Query(_message.Message):
     __slots__ = ("graph", "architecture", "vector", "top_k", "filter", "by", "parts", "parts_if_new", "assumed", "counted", "unread")
@@ -214,7 +246,14 @@ class AssumedValue(_message.Message):
     def __init__(self, name: _Optional[str] = ..., value: _Optional[str] = ..., place: _Optional[str] = ...) -> None: ...
 
 class Architecture(_message.Message):
-    __slots__ = ("id", "name", "source", "library", "family", "block", "task", "tier", "parameters", "flops", "nodes", "topology", "exact", "inference")
+    __slots__ = ("id", "name", "source", "library", "family", "block", "task", "tier", "parameters", "flops", "nodes", "topology", "exact", "inference", "labels")
+    class LabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: _struct_pb2.Value
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[_struct_pb2.Value, _Mapping]] = ...) -> None: ...
     ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
@@ -229,6 +268,7 @@ class Architecture(_message.Message):
     TOPOLOGY_FIELD_NUMBER: _ClassVar[int]
     EXACT_FIELD_NUMBER: _ClassVar[int]
     INFERENCE_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
     id: str
     name: str
     source: str
@@ -243,7 +283,8 @@ class Architecture(_message.Message):
     topology: str
     exact: str
     inference: str
-    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., source: _Optional[str] = ..., library: _Optional[str] = ..., family: _Optional[str] = ..., block: _Optional[str] = ..., task: _Optional[str] = ..., tier: _Optional[str] = ..., parameters: _Optional[int] = ..., flops: _Optional[int] = ..., nodes: _Optional[int] = ..., topology: _Optional[str] = ..., exact: _Optional[str] = ..., inference: _Optional[str] = ...) -> None: ...
+    labels: _containers.MessageMap[str, _struct_pb2.Value]
+    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., source: _Optional[str] = ..., library: _Optional[str] = ..., family: _Optional[str] = ..., block: _Optional[str] = ..., task: _Optional[str] = ..., tier: _Optional[str] = ..., parameters: _Optional[int] = ..., flops: _Optional[int] = ..., nodes: _Optional[int] = ..., topology: _Optional[str] = ..., exact: _Optional[str] = ..., inference: _Optional[str] = ..., labels: _Optional[_Mapping[str, _struct_pb2.Value]] = ...) -> None: ...
 
 class Hit(_message.Message):
     __slots__ = ("architecture", "score")
@@ -684,7 +725,14 @@ class ListResponse(_message.Message):
     def __init__(self, architectures: _Optional[_Iterable[_Union[Architecture, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
 class NewArchitecture(_message.Message):
-    __slots__ = ("name", "source", "library", "family", "block", "task", "tier", "graph")
+    __slots__ = ("name", "source", "library", "family", "block", "task", "tier", "graph", "labels")
+    class LabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: _struct_pb2.Value
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[_struct_pb2.Value, _Mapping]] = ...) -> None: ...
     NAME_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     LIBRARY_FIELD_NUMBER: _ClassVar[int]
@@ -693,6 +741,7 @@ class NewArchitecture(_message.Message):
     TASK_FIELD_NUMBER: _ClassVar[int]
     TIER_FIELD_NUMBER: _ClassVar[int]
     GRAPH_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
     name: str
     source: str
     library: str
@@ -701,7 +750,8 @@ class NewArchitecture(_message.Message):
     task: str
     tier: str
     graph: Graph
-    def __init__(self, name: _Optional[str] = ..., source: _Optional[str] = ..., library: _Optional[str] = ..., family: _Optional[str] = ..., block: _Optional[str] = ..., task: _Optional[str] = ..., tier: _Optional[str] = ..., graph: _Optional[_Union[Graph, _Mapping]] = ...) -> None: ...
+    labels: _containers.MessageMap[str, _struct_pb2.Value]
+    def __init__(self, name: _Optional[str] = ..., source: _Optional[str] = ..., library: _Optional[str] = ..., family: _Optional[str] = ..., block: _Optional[str] = ..., task: _Optional[str] = ..., tier: _Optional[str] = ..., graph: _Optional[_Union[Graph, _Mapping]] = ..., labels: _Optional[_Mapping[str, _struct_pb2.Value]] = ...) -> None: ...
 
 class UpsertRequest(_message.Message):
     __slots__ = ("architectures",)
@@ -738,6 +788,47 @@ class DeleteResponse(_message.Message):
     def __init__(self, results: _Optional[_Iterable[_Union[DeleteResult, _Mapping]]] = ...) -> None: ...
 
 class DeleteResult(_message.Message):
+    __slots__ = ("status", "architecture")
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    ARCHITECTURE_FIELD_NUMBER: _ClassVar[int]
+    status: _status_pb2.Status
+    architecture: Architecture
+    def __init__(self, status: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., architecture: _Optional[_Union[Architecture, _Mapping]] = ...) -> None: ...
+
+class LabelRequest(_message.Message):
+    __slots__ = ("changes",)
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
+    changes: _containers.RepeatedCompositeFieldContainer[LabelChange]
+    def __init__(self, changes: _Optional[_Iterable[_Union[LabelChange, _Mapping]]] = ...) -> None: ...
+
+class LabelChange(_message.Message):
+    __slots__ = ("architecture", "labels", "removed", "family", "task")
+    class LabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: _struct_pb2.Value
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[_struct_pb2.Value, _Mapping]] = ...) -> None: ...
+    ARCHITECTURE_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
+    REMOVED_FIELD_NUMBER: _ClassVar[int]
+    FAMILY_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    architecture: str
+    labels: _containers.MessageMap[str, _struct_pb2.Value]
+    removed: _containers.RepeatedScalarFieldContainer[str]
+    family: str
+    task: str
+    def __init__(self, architecture: _Optional[str] = ..., labels: _Optional[_Mapping[str, _struct_pb2.Value]] = ..., removed: _Optional[_Iterable[str]] = ..., family: _Optional[str] = ..., task: _Optional[str] = ...) -> None: ...
+
+class LabelResponse(_message.Message):
+    __slots__ = ("results",)
+    RESULTS_FIELD_NUMBER: _ClassVar[int]
+    results: _containers.RepeatedCompositeFieldContainer[LabelResult]
+    def __init__(self, results: _Optional[_Iterable[_Union[LabelResult, _Mapping]]] = ...) -> None: ...
+
+class LabelResult(_message.Message):
     __slots__ = ("status", "architecture")
     STATUS_FIELD_NUMBER: _ClassVar[int]
     ARCHITECTURE_FIELD_NUMBER: _ClassVar[int]

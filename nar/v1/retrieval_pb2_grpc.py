@@ -40,7 +40,7 @@ class ArchitectureRetrievalServiceStub:
     NOT_FOUND            an architecture was deleted while the call ran: ask again; or the target of
     Explain is not indexed, or without a graph;
     UNAUTHENTICATED      a token is required and is missing or wrong;
-    PERMISSION_DENIED    the call writes, and the token is a reader's, or the server takes no writes;
+    PERMISSION_DENIED    the call does what its token may not, or the server takes no writes;
     DEADLINE_EXCEEDED    the deadline had passed before work began, or passed meanwhile;
     RESOURCE_EXHAUSTED   the server is full (with a google.rpc.RetryInfo), or the message is too big;
     FAILED_PRECONDITION  the index was built anew with another encoder than this server's;
@@ -101,6 +101,11 @@ class ArchitectureRetrievalServiceStub:
                 request_serializer=nar_dot_v1_dot_retrieval__pb2.DeleteRequest.SerializeToString,
                 response_deserializer=nar_dot_v1_dot_retrieval__pb2.DeleteResponse.FromString,
                 _registered_method=True)
+        self.Label = channel.unary_unary(
+                '/nar.v1.ArchitectureRetrievalService/Label',
+                request_serializer=nar_dot_v1_dot_retrieval__pb2.LabelRequest.SerializeToString,
+                response_deserializer=nar_dot_v1_dot_retrieval__pb2.LabelResponse.FromString,
+                _registered_method=True)
 
 
 class ArchitectureRetrievalServiceServicer:
@@ -118,7 +123,7 @@ class ArchitectureRetrievalServiceServicer:
     NOT_FOUND            an architecture was deleted while the call ran: ask again; or the target of
     Explain is not indexed, or without a graph;
     UNAUTHENTICATED      a token is required and is missing or wrong;
-    PERMISSION_DENIED    the call writes, and the token is a reader's, or the server takes no writes;
+    PERMISSION_DENIED    the call does what its token may not, or the server takes no writes;
     DEADLINE_EXCEEDED    the deadline had passed before work began, or passed meanwhile;
     RESOURCE_EXHAUSTED   the server is full (with a google.rpc.RetryInfo), or the message is too big;
     FAILED_PRECONDITION  the index was built anew with another encoder than this server's;
@@ -196,6 +201,14 @@ class ArchitectureRetrievalServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Label(self, request, context):
+        """Changes labels of architectures, by name or id; nothing is embedded anew. Durable and found as
+        what Upsert writes.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ArchitectureRetrievalServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -244,6 +257,11 @@ def add_ArchitectureRetrievalServiceServicer_to_server(servicer, server):
                     request_deserializer=nar_dot_v1_dot_retrieval__pb2.DeleteRequest.FromString,
                     response_serializer=nar_dot_v1_dot_retrieval__pb2.DeleteResponse.SerializeToString,
             ),
+            'Label': grpc.unary_unary_rpc_method_handler(
+                    servicer.Label,
+                    request_deserializer=nar_dot_v1_dot_retrieval__pb2.LabelRequest.FromString,
+                    response_serializer=nar_dot_v1_dot_retrieval__pb2.LabelResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'nar.v1.ArchitectureRetrievalService', rpc_method_handlers)
@@ -267,7 +285,7 @@ class ArchitectureRetrievalService:
     NOT_FOUND            an architecture was deleted while the call ran: ask again; or the target of
     Explain is not indexed, or without a graph;
     UNAUTHENTICATED      a token is required and is missing or wrong;
-    PERMISSION_DENIED    the call writes, and the token is a reader's, or the server takes no writes;
+    PERMISSION_DENIED    the call does what its token may not, or the server takes no writes;
     DEADLINE_EXCEEDED    the deadline had passed before work began, or passed meanwhile;
     RESOURCE_EXHAUSTED   the server is full (with a google.rpc.RetryInfo), or the message is too big;
     FAILED_PRECONDITION  the index was built anew with another encoder than this server's;
@@ -510,6 +528,33 @@ class ArchitectureRetrievalService:
             '/nar.v1.ArchitectureRetrievalService/Delete',
             nar_dot_v1_dot_retrieval__pb2.DeleteRequest.SerializeToString,
             nar_dot_v1_dot_retrieval__pb2.DeleteResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Label(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/nar.v1.ArchitectureRetrievalService/Label',
+            nar_dot_v1_dot_retrieval__pb2.LabelRequest.SerializeToString,
+            nar_dot_v1_dot_retrieval__pb2.LabelResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -19,6 +19,7 @@ from nar.answers.query import Answer
 from nar.answers.verdict import FamilyVerdict
 from nar.answers.words import sentences
 from nar.answers.wrapping import Wrapped
+from nar.base.own_labels import reported, shown
 from nar.index.rows import Hit
 from nar.views.difference import edits_report, explanation_view
 from nar.views.display import Fitted, human
@@ -215,7 +216,7 @@ def _covered(covered: Coverage | None) -> Report | None:
 
 def _hit(row: NetworkRow) -> Report:
     figures = asdict(row.published) if row.published else None
-    return {**asdict(row.hit), "copies": row.copies, "published": figures}
+    return {**reported(asdict(row.hit)), "copies": row.copies, "published": figures}
 
 
 def _explanation(reason: Explanation) -> Report:
@@ -273,7 +274,11 @@ def _relatives(
 
 
 def _copies(row: NetworkRow) -> Iterator[tuple[str, Text]]:
-    """The rows below a network: its other names."""
+    """The rows below a network: labels of the user's own, and its other names."""
+    labels = row.hit.labels
+    if labels:
+        texts = (f"{key}={shown(value)}" for key, value in labels.items())
+        yield "", Text(", ".join(texts), "dim")
     for name in row.copies[:_SHOWN_COPIES]:
         yield "=", Text(name, "dim")
     more = len(row.copies) - _SHOWN_COPIES

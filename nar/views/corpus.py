@@ -11,6 +11,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from nar.base.own_labels import reported
 from nar.corpus import Card, Found
 from nar.corpus.comparison import Change, Comparison
 from nar.corpus.manifest import Counts, Manifest, SourceCounts
@@ -203,7 +204,7 @@ def _sorted_names(cards: Iterable[Card]) -> tuple[str, ...]:
 def card_report(card: Card) -> Report:
     """What a corpus says of one architecture, for a program."""
     row = asdict(card)
-    return {**row.pop("labels"), **row}
+    return {**reported(row.pop("labels")), **row}
 
 
 def portrait_report(subject: Portrait) -> Report:

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from nar.base.own_labels import reported
 from nar.graphs.architecture import Architecture
 from nar.graphs.assumed import Assumed, Unread
 from nar.graphs.ops import op_name
@@ -38,7 +39,7 @@ def unread(record: Unread | None) -> Report | None:
 def architecture(item: Architecture, unknown_operators: dict[str, int]) -> Report:
     """Labels, sizes and fingerprints of one architecture."""
     return {
-        **asdict(item.labels),
+        **reported(asdict(item.labels)),
         "block": item.block,
         "parameters": item.graph.parameters,
         "flops": item.graph.flops,

@@ -32,9 +32,9 @@ from nar.index.filters import Filter, conditions_of
 from nar.serve.http import Page, Site
 from nar.serve.http.requests import chunks_of, message_reply, read_body
 from nar.serve.requests import uploads_of
+from nar.serve.scopes import EVERYBODY, Scope, ScopedIndex, Whole
 from nar.web.catalogue import (
     Catalogue,
-    Listed,
     Models,
     Suggestion,
     read_catalogue,
@@ -49,6 +49,8 @@ _JSON: Final = "application/json"
 # Chosen: seconds between two looks at the number of rows, so long may the page miss a change.
 _LOOK_S: Final = 30.0
 _SIDES: Final = ("first", "second")
+# Chosen: scopes whose names are held at a time, some hundred bytes for each row of a scope.
+_SCOPES: Final = 64
 # Chosen: users of a block that the page names, those with most occurrences first; further users are
 # counted.
 _NAMED: Final = 300
@@ -82,7 +84,7 @@ class Sources:
         extras: What was computed of the architectures beforehand.
     """
 
-    index: Listed
+    index: Whole
     graphs: Graphs | None
     extras: AtlasExtras
 
@@ -108,6 +110,7 @@ class Pages:
         self._catalogue: Catalogue | None = None
         self._looked_s = 0.0
         self._columns: tuple[Catalogue, bytes] | None = None
+        self._of_scopes: dict[Scope, Pages] = {}
 
     def warm_up(self) -> None:
         """Read the index before the first request asks for it, as far as it answers already."""
@@ -115,7 +118,26 @@ class Pages:
             self._map_content()
 
     def by_path(self) -> Mapping[str, Page]:
-        """The handler of each path."""
+        """The handler of each path; a caller of a scope gets the page of the rows in it."""
+        return {path: partial(self._of_scope, path) for path in self._handlers()}
+
+    async def _of_scope(self, path: str, request: Request) -> Response:
+        pages = self.within(getattr(request.state, "scope", EVERYBODY))
+        return await pages._handlers()[path](request)
+
+    def within(self, scope: Scope) -> "Pages":
+        """The page of the rows that a scope has; who uses a block was counted over all rows."""
+        if scope.is_whole:
+            return self
+        if scope not in self._of_scopes:
+            if len(self._of_scopes) >= _SCOPES:
+                self._of_scopes.clear()
+            extras = AtlasExtras(self._sources.extras.points)
+            part = Sources(ScopedIndex(self._sources.index, scope), self._sources.graphs, extras)
+            self._of_scopes[scope] = Pages(part, self._config)
+        return self._of_scopes[scope]
+
+    def _handlers(self) -> Mapping[str, Page]:
         return {
             "/page/names": self._names,
             "/page/map": self._map,
@@ -317,10 +339,10 @@ def atlas_extras(atlas: Atlas, names: tuple[str, ...]) -> AtlasExtras:
 
 def page_of(
     config: ServerConfig, graphs: Graphs | None, extras: AtlasExtras
-) -> Callable[[Listed], Site]:
+) -> Callable[[Whole], Site]:
     """A function that makes the parts of the page for an index, once it is open."""
 
-    def make(index: Listed) -> Site:
+    def make(index: Whole) -> Site:
         sources = Sources(index, graphs, extras)
         pages = Pages(sources, config)
         Thread(target=pages.warm_up, name="page", daemon=True).start()

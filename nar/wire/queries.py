@@ -10,11 +10,13 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 from google.protobuf.message import Message
+from google.protobuf.struct_pb2 import Value
 from google.protobuf.unknown_fields import UnknownFieldSet
 from numpy.typing import NDArray
 
 from nar.answers.query import COUNTED, PARTS, Counted, Part, Query, Target
 from nar.base.errors import InvalidInputError, InvalidQueryError, NarError
+from nar.base.own_labels import LabelValue, checked_value, read, written
 from nar.graphs.architecture import Architecture
 from nar.graphs.assumed import Assumed, Unread
 from nar.graphs.by import By
@@ -49,6 +51,18 @@ _BY: Final[Mapping[int, By]] = {
 _PARTS: Final[Mapping[int, Part]] = {
     retrieval_pb2.Part.Value(f"PART_{part.upper()}"): part for part in PARTS
 }
+_SIGNS: Final[Mapping[int, filters.Sign]] = {
+    retrieval_pb2.LABEL_SIGN_UNSPECIFIED: "in",
+    retrieval_pb2.LABEL_SIGN_IN: "in",
+    retrieval_pb2.LABEL_SIGN_EXISTS: "exists",
+    retrieval_pb2.LABEL_SIGN_LESS: "<",
+    retrieval_pb2.LABEL_SIGN_AT_MOST: "<=",
+    retrieval_pb2.LABEL_SIGN_GREATER: ">",
+    retrieval_pb2.LABEL_SIGN_AT_LEAST: ">=",
+}
+_SIGN_NUMBERS: Final = {sign: number for number, sign in _SIGNS.items()}
+# Fields of a filter beside the rows of the table and the groups.
+_LABELS, _WHERE = "labels", "where"
 # `top_k` and `page_size` are of the type uint32 in the contract.
 MAX_UINT32: Final = 2**32 - 1
 Item = TypeVar("Item")
@@ -312,6 +326,8 @@ def filter_fields(wanted: filters.Filter) -> dict[str, Any]:
     fields: dict[str, Any] = {
         condition.field: _encode_wanted(value) for condition, value in wanted.conditions()
     }
+    if wanted.labels:
+        fields[_LABELS] = [_encode_label(each) for each in wanted.labels]
     for group in filters.GROUPS:
         fields[group] = [filter_fields(each) for each in getattr(wanted, group)]
     return fields
@@ -324,8 +340,11 @@ def _filter_of(message: Message, kind: type[Kind]) -> Kind:
         condition.field: _decode_wanted(condition, getattr(message, condition.field))
         for condition in conditions
     }
+    fields[_LABELS] = tuple(_decode_label(each) for each in getattr(message, _LABELS, ()))
     for group in filters.GROUPS:
         fields[group] = _decode_group(message, group, kind)
+    if where := getattr(message, _WHERE, ""):
+        fields["all_of"] = (*fields["all_of"], filters.Filter.where(where))
     return kind(**fields)
 
 
@@ -335,7 +354,7 @@ def _check_known(message: Message, conditions: Sequence[filters.Condition]) -> N
     named = {field.name for field, _ in message.ListFields()}
     unknown = UnknownFieldSet(message)
     unnamed = {f"field {unknown[number].field_number}" for number in range(len(unknown))}
-    strange = sorted(unnamed | named.difference(known, filters.GROUPS))
+    strange = sorted(unnamed | named.difference(known, filters.GROUPS, (_LABELS, _WHERE)))
     if strange:
         reason = f"wanted conditions on {', '.join(known)}, came also {', '.join(strange)}"
         raise InvalidQueryError("", f"{reason}; leave it out, or ask a server of a newer version")
@@ -360,3 +379,59 @@ def _encode_wanted(wanted: filters.Wanted) -> list[str] | dict[str, int]:
         return list(wanted)
     bounds = {name: getattr(wanted, name) for name in _BOUNDS}
     return {name: bound for name, bound in bounds.items() if bound is not None}
+
+
+def _encode_label(condition: filters.LabelCondition) -> dict[str, Any]:
+    values = [_encode_value(each) for each in condition.values]
+    return {"key": condition.key, "sign": _SIGN_NUMBERS[condition.sign], "values": values}
+
+
+def _decode_label(message: retrieval_pb2.LabelCondition) -> filters.LabelCondition:
+    field = f"{_LABELS}.{message.key}"
+    if message.sign not in _SIGNS:
+        reason = f"wanted {', '.join(_SIGNS.values())}, came number {message.sign}"
+        raise InvalidQueryError(field, reason)
+    values = tuple(_decode_value(field, each) for each in message.values)
+    return filters.LabelCondition(message.key, _SIGNS[message.sign], values)
+
+
+def encode_labels(own: str) -> dict[str, Value]:
+    """Own labels as a map of a message.
+
+    Args:
+        own: As `nar.base.own_labels` writes them.
+    """
+    return {key: _encode_value(value) for key, value in read(own).items()} if own else {}
+
+
+def decode_labels(messages: Mapping[str, Value]) -> str:
+    """The own labels of a map of a message, as `nar.base.own_labels` writes them.
+
+    Raises:
+        InvalidQueryError: Names the label that cannot be one.
+
+    Example:
+        >>> decode_labels({"team": Value(string_value="vision")})
+        '{"team":"vision"}'
+    """
+    try:
+        return written({key: _decode_value(f"labels.{key}", messages[key]) for key in messages})
+    except InvalidInputError as error:
+        raise InvalidQueryError(error.field, error.reason) from None
+
+
+def _encode_value(value: LabelValue) -> Value:
+    if isinstance(value, bool):
+        return Value(bool_value=value)
+    return Value(number_value=value) if isinstance(value, float) else Value(string_value=str(value))
+
+
+def _decode_value(field: str, message: Value) -> LabelValue:
+    kind = message.WhichOneof("kind")
+    if kind not in ("string_value", "number_value", "bool_value"):
+        reason = f"wanted a text, a number or a boolean, came {kind or 'nothing'}"
+        raise InvalidQueryError(field, reason)
+    try:
+        return checked_value(field, getattr(message, kind))
+    except InvalidInputError as error:
+        raise InvalidQueryError(error.field, error.reason) from None

@@ -1,7 +1,7 @@
 """Records of architectures as messages: hits, answers, explanations, and what is to be indexed."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, TypeVar, cast, get_args
 
 from nar.answers.bodies import SharedBody
@@ -15,22 +15,28 @@ from nar.answers.verdict import FamilyCount, FamilyVerdict, Resemblance, Word
 from nar.answers.words import sentences
 from nar.answers.wrapping import Place, TakenOff, Wrapped
 from nar.base.errors import InvalidQueryError
+from nar.base.own_labels import COLUMN_KEYS, LabelValue, changed, checked_key, read, written
 from nar.graphs.architecture import Architecture, Labels, Tier
 from nar.graphs.design_change import DesignChange
 from nar.graphs.fingerprints import Fingerprinted, Sameness
 from nar.graphs.graph import ComputationalGraph
 from nar.index.filters import label_fault
-from nar.index.rows import TEXT_BYTES, Hit, IndexEntry, IndexState
+from nar.index.rows import TEXT_BYTES, Hit, IndexEntry, IndexRow, IndexState
 from nar.v1 import retrieval_pb2
 from nar.v1 import retrieval_pb2 as wire
 from nar.wire.assumed import decode_assumed, decode_unread, encode_assumed, encode_unread
 from nar.wire.graphs import encode_graph
-from nar.wire.queries import at
+from nar.wire.queries import at, decode_labels, decode_name, encode_labels
 
 Record = TypeVar("Record")
 
-# An Architecture message has the fields of an IndexEntry.
-FIELDS: Final = tuple(field.name for field in retrieval_pb2.Architecture.DESCRIPTOR.fields)
+_OWN_LABELS: Final = "labels"
+# An Architecture message has the fields of an IndexEntry, but for labels, which are a map in it.
+FIELDS: Final = tuple(
+    field.name
+    for field in retrieval_pb2.Architecture.DESCRIPTOR.fields
+    if field.name != _OWN_LABELS
+)
 
 # What a message says of its architecture besides the graph; the block stands outside of `Labels`.
 LABELS: Final = tuple(name for name in TEXT_BYTES if name != "block")
@@ -44,7 +50,8 @@ def encode_architecture(entry: IndexEntry) -> retrieval_pb2.Architecture:
 
 def decode_architecture(message: retrieval_pb2.Architecture, score: float = 1.0) -> Hit:
     """The hit of a message; an architecture that was looked up by name has score 1."""
-    return Hit(**{name: getattr(message, name) for name in FIELDS}, score=score)
+    values = {name: getattr(message, name) for name in FIELDS}
+    return Hit(**values, own=decode_labels(message.labels), score=score)
 
 
 def encode_answer(answer: Answer) -> wire.SearchResult:
@@ -266,7 +273,11 @@ def _decode_hits(messages: Iterable[retrieval_pb2.Hit]) -> tuple[Hit, ...]:
 
 
 def _values(entry: IndexEntry) -> dict[str, Any]:
-    return {name: getattr(entry, name) for name in FIELDS}
+    return {**{name: getattr(entry, name) for name in FIELDS}, **_own(entry.own)}
+
+
+def _own(own: str) -> dict[str, Any]:
+    return {_OWN_LABELS: encode_labels(own)} if own else {}
 
 
 def _encode_hits(hits: Iterable[Hit]) -> list[Any]:
@@ -276,7 +287,8 @@ def _encode_hits(hits: Iterable[Hit]) -> list[Any]:
 
 def encode_new(item: Architecture) -> wire.NewArchitecture:
     """The message of an architecture that is to be indexed."""
-    labels = {name: getattr(item.labels, name) for name in LABELS}
+    labels: dict[str, Any] = {name: getattr(item.labels, name) for name in LABELS}
+    labels |= _own(item.labels.own)
     return wire.NewArchitecture(block=item.block, graph=encode_graph(item.graph), **labels)
 
 
@@ -298,18 +310,86 @@ def decode_new(
         fault = label_fault(getattr(message, column), limit)
         if fault:
             raise InvalidQueryError(column, fault)
-    tier = _tier(message.tier)
+    tier, own = _tier(message.tier), decode_labels(message.labels)
     with at("graph"):
         drawn = graph(message.graph)
     labels = {name: getattr(message, name) for name in LABELS}
     return Architecture(
-        Labels(**labels | {"tier": tier}),
+        Labels(**labels | {"tier": tier}, own=own),
         message.block,
         drawn.graph,
         drawn.topology,
         drawn.exact,
         drawn.inference,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class LabelChange:
+    """What changes of the labels of an indexed architecture.
+
+    Attributes:
+        name: Its name or id.
+        labels: Own labels to set, or family and task; others stay.
+        removed: Keys of own labels to take away.
+
+    Raises:
+        InvalidInputError: A key or value cannot be one; names the label.
+    """
+
+    name: str
+    labels: Mapping[str, LabelValue]
+    removed: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        written(self.own)
+        for key in self.columns:
+            if fault := label_fault(self.labels[key], TEXT_BYTES[key]):
+                raise InvalidQueryError(f"labels.{key}", fault)
+        for key in self.removed:
+            checked_key(key)
+
+    @property
+    def own(self) -> dict[str, LabelValue]:
+        """The labels of the user's own."""
+        return {key: each for key, each in self.labels.items() if key not in COLUMN_KEYS}
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Family and task, where they are set."""
+        return {key: str(self.labels[key]) for key in COLUMN_KEYS if key in self.labels}
+
+    def applied(self, row: IndexRow) -> IndexRow:
+        """A row with the labels changed; its vector stays.
+
+        Raises:
+            InvalidInputError: Its labels would be too many or too long together.
+        """
+        columns: dict[str, Any] = {**self.columns}
+        return replace(row, own=changed(row.own, self.own, self.removed), **columns)
+
+
+def encode_change(change: LabelChange) -> wire.LabelChange:
+    """The message of a change of labels."""
+    return wire.LabelChange(
+        architecture=change.name,
+        removed=sorted(change.removed),
+        **_own(written(change.own)),
+        **dict[str, Any](change.columns),
+    )
+
+
+def decode_change(message: wire.LabelChange) -> LabelChange:
+    """The change of a message.
+
+    Raises:
+        InvalidInputError: Its field is a path from the message.
+    """
+    with at("architecture"):
+        name = decode_name(message.architecture)
+    own = read(decode_labels(message.labels))
+    columns = {key: getattr(message, key) for key in COLUMN_KEYS if getattr(message, key)}
+    return LabelChange(name, {**own, **columns}, frozenset(message.removed))
 
 
 def _tier(sent: str) -> Tier:

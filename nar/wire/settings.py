@@ -132,6 +132,11 @@ class ServerConfig(Settings):
     writer_tokens_file: Path | None = Field(
         None, description="tokens of callers who may also write"
     )
+    scoped_tokens_file: Path | None = Field(
+        None,
+        description="YAML: tokens with rights, and the alias and the rows that they are for; read "
+        "again when it changes",
+    )
     writable: bool = Field(
         False, description="take Upsert and Delete; without tokens, of whoever reaches the port"
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 import typer
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, struct_pb2
 from oracle import DIM, row
 from typer.testing import CliRunner
 
@@ -84,20 +84,23 @@ def toy_message():
     wire.DESCRIPTOR.CopyToProto(file)
     file.name, file.package = "toy.proto", "toy"
     del file.dependency[:], file.service[:]
-    kept = [message for message in file.message_type if message.name in {"Range", "Filter"}]
+    file.dependency.append(struct_pb2.DESCRIPTOR.name)
+    names = {"Range", "Filter", "LabelCondition"}
+    kept = [message for message in file.message_type if message.name in names]
     for message in kept:
         for each in message.field:
             if each.type_name:
                 each.type_name = each.type_name.replace(".nar.v1.", ".toy.")
-    bounds, filter_ = sorted(kept, key=lambda message: message.name != "Range")
+    [filter_] = [message for message in kept if message.name == "Filter"]
     next_number = len(filter_.field) + 1
     ids = filter_.field.add(name="ids", number=next_number)
     ids.type, ids.label = ids.TYPE_STRING, ids.LABEL_REPEATED
     depths = filter_.field.add(name="depths", number=next_number + 1, type_name=".toy.Range")
     depths.type, depths.label = depths.TYPE_MESSAGE, depths.LABEL_OPTIONAL
     del file.message_type[:]
-    file.message_type.extend([bounds, filter_])
+    file.message_type.extend(kept)
     pool = descriptor_pool.DescriptorPool()
+    pool.AddSerializedFile(struct_pb2.DESCRIPTOR.serialized_pb)
     pool.Add(file)
     return message_factory.GetMessageClass(pool.FindMessageTypeByName("toy.Filter"))
 
@@ -141,9 +144,9 @@ def test_the_message_has_a_field_for_every_row(condition):
         assert (sent.is_repeated, sent.type) == (True, sent.TYPE_STRING)
 
 
-def test_every_field_of_the_message_is_a_row_or_a_group():
+def test_every_field_of_the_message_is_a_row_or_a_group_or_about_labels():
     rows = [condition.field for condition in conditions_of(Filter)]
-    assert list(wire.Filter.DESCRIPTOR.fields_by_name) == [*rows, *GROUPS]
+    assert list(wire.Filter.DESCRIPTOR.fields_by_name) == [*rows, *GROUPS, "labels", "where"]
 
 
 def asked(kind, *options):

@@ -51,7 +51,7 @@ def test_any_filters_in_filters_there_and_back(wanted):
 
 
 def test_the_filter_message_has_the_fields_of_the_record():
-    assert list(wire.Filter.DESCRIPTOR.fields_by_name) == list(Filter.__dataclass_fields__)
+    assert list(wire.Filter.DESCRIPTOR.fields_by_name) == [*Filter.__dataclass_fields__, "where"]
 
 
 def chain(depth, group="none_of", innermost=None):

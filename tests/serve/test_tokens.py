@@ -49,9 +49,9 @@ def test_a_file_without_tokens_lets_nobody_in(tmp_path, emptied):
     readers = tmp_path / "readers"
     readers.write_text("red\n")
     tokens = Tokens(ServerConfig(reader_tokens_file=readers))
-    assert tokens.role("Bearer red") == "reader"
+    assert tokens.scope("Bearer red").role == "reader"
     readers.write_text(emptied)
-    assert tokens.role("Bearer red") is None
+    assert tokens.scope("Bearer red") is None
     assert (tokens.are_wanted, tokens.are_stale) == (True, False)
     with pytest.raises(ConfigError, match="holds no token"):
         Tokens(ServerConfig(reader_tokens_file=readers))
@@ -125,12 +125,12 @@ def test_roles(tmp_path):
     tokens = Tokens(ServerConfig(token="own", reader_tokens_file=reader, writer_tokens_file=writer))
     roles = {"one": "reader", "two": "writer", "both": "writer", "own": "writer", "x": None}
     for token, role in roles.items():
-        assert tokens.role(f"Bearer {token}") == role
-        assert tokens.role(f"bearer {token}") == role
-        assert tokens.role(token) is None
-        assert tokens.role(f"Bearer {token} ") is None
+        assert getattr(tokens.scope(f"Bearer {token}"), "role", None) == role
+        assert getattr(tokens.scope(f"bearer {token}"), "role", None) == role
+        assert tokens.scope(token) is None
+        assert tokens.scope(f"Bearer {token} ") is None
     for nobody in ("", "Bearer", "Bearer ", "Basic one", "Bearer # two teams"):
-        assert tokens.role(nobody) is None
+        assert tokens.scope(nobody) is None
 
 
 @pytest.mark.parametrize(

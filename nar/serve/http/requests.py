@@ -255,6 +255,7 @@ async def guarded(
     replies: list[Response] = []
 
     async def answer() -> Message:
+        request.state.scope = call.scope
         replies.append(await page(request))
         return Empty()
 

@@ -30,6 +30,7 @@ export function filterOf(query, table) {
     const bounds = endsOf(range).map(([name, end]) => [end, counted(query[name] ?? "")]).filter(([, bound]) => bound !== null);
     if (bounds.length) filter[range.field] = Object.fromEntries(bounds.map(([end, bound]) => [end, String(bound)]));
   }
+  if (query.where) filter.where = query.where;
   return Object.keys(filter).length ? filter : undefined;
 }
 
@@ -40,6 +41,8 @@ export function filterForm(query, table, changed) {
   const shares = el("select", { name: "by" }, Object.entries(BY).map(([value, text]) =>
     el("option", { value: value === "BY_DESIGN" ? "" : value, selected: (query.by || "BY_DESIGN") === value }, text)));
   form.append(el("label", {}, "Shared", shares), ...table.map((each) => (each.is_label ? labelField(query, each) : rangeField(query, each))));
+  form.append(el("label", { title: "fields and labels of your own" }, "Condition",
+    el("input", { name: "where", value: query.where ?? "", placeholder: 'team = "vision" and accuracy > 0.8', autocomplete: "off" })));
   form.append(el("button", { type: "button", class: "quiet", onclick: () => changed({}) }, "Clear"));
   form.addEventListener("change", tell);
   form.addEventListener("focusin", () => fill(form, table), { once: true });

@@ -42,13 +42,20 @@ function row(asked, at, copies) {
   bar.style.width = `${Math.max(0, Math.min(1, score)) * 100}%`;
   return el("tr", {},
     el("th", { scope: "row" }, el("a", { class: "name", href: link("ask", architecture.name), tabindex: at ? "-1" : "0" }, architecture.name),
-      others.length ? el("details", { class: "copies" }, el("summary", {}, `${others.length} more of this network`), el("ul", {}, others.map((name) => el("li", {}, el("a", { href: link("ask", name) }, name))))) : null),
+      others.length ? el("details", { class: "copies" }, el("summary", {}, `${others.length} more of this network`), el("ul", {}, others.map((name) => el("li", {}, el("a", { href: link("ask", name) }, name))))) : null,
+      ownLabels(architecture.labels)),
     el("td", { "data-label": "Family" }, architecture.family),
     el("td", { "data-label": "Task" }, architecture.task),
     el("td", { class: "number", "data-label": "Parameters" }, human(architecture.parameters)),
     el("td", { class: "number score", "data-label": "Score" }, score.toFixed(3), bar),
     el("td", { class: "actions" }, el("a", { href: link("model", architecture.name), "aria-label": `Blocks of ${architecture.name}` }, "blocks"), " ",
       el("a", { href: link("diff", asked, architecture.name), "aria-label": `Compare with ${architecture.name}` }, "compare")));
+}
+
+// Labels of the user's own; the page has no line for architectures without.
+function ownLabels(labels) {
+  const texts = Object.entries(labels ?? {}).sort().map(([key, value]) => `${key}=${value}`);
+  return texts.length ? el("div", { class: "dim labels" }, texts.join(", ")) : null;
 }
 
 function move(event) {
