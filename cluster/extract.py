@@ -1,6 +1,7 @@
 """The command of extraction: ``python -m cluster.extract --select corpus --work DIR``."""
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
@@ -145,11 +146,12 @@ def explained(
     name: str, workspace: Workspace, asking: Asking
 ) -> tuple[dict[str, object], Callable[[], RenderableType]]:
     """Why a model is kept, or would be captured anew: for a program and for a person."""
-    journal = Journal(workspace.root / "ledger" / "extract" / "journal")
-    latest = journal.latest(name)
-    spec = latest.record.spec if latest and latest.record.spec else name
-    parts = ingredients(spec, stated_for(spec, asking))
-    reason = reason_to_capture(name, parts, journal, {})
+    kept = workspace.root / "ledger" / "extract" / "journal"
+    with closing(Journal(kept, is_read_only=True)) as journal:
+        latest = journal.latest(name)
+        spec = latest.record.spec if latest and latest.record.spec else name
+        parts = ingredients(spec, stated_for(spec, asking))
+        reason = reason_to_capture(name, parts, journal, {})
     record = latest.record if latest else None
     result: dict[str, object] = {
         "name": name,

@@ -9,8 +9,10 @@ So the files are the same for any number of workers, and for a job that was kill
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -140,24 +142,36 @@ def _extract(
     _begin(ledgers, workspace.corpus, restart=job.restart)
     for directory in (workspace.corpus, *ledgers.glob("*")):
         remove_parts(directory)
-    parts = {name: ingredients(job.declared(name).spec, job.stated(name)) for name in job.names}
-    identities = {name: identity_of(each) for name, each in parts.items()}
     journal = Journal(ledgers / "journal")
+    with closing(journal):
+        return _extract_into(journal, job, workspace, config, telemetry)
+
+
+def _extract_into(
+    journal: Journal,
+    job: ExtractJob,
+    workspace: Workspace,
+    config: ExtractConfig,
+    telemetry: JobTelemetry,
+) -> ExtractReport:
+    parts = _parts(job)
     missing = _missing(parts, journal, retry_failed=job.retry_failed)
-    telemetry.total, telemetry.records["kept"] = len(identities), len(identities) - len(missing)
+    telemetry.total, telemetry.records["kept"] = len(parts), len(parts) - len(missing)
     if missing:
         capture_all(missing, journal, config, telemetry, job)
-    settled = {name: _settled(journal, name, identities[name]) for name in sorted(identities)}
-    ledger = Ledger(ledgers / "shards", ShardRecord)
+        journal.compact(config.batch_size)
+    captures = Captures(journal, parts)
+    ledger = Ledger(workspace.root / "ledger" / "extract" / "shards", ShardRecord)
     publisher = Publisher(workspace.corpus, ledger, journal, job.zoo)
-    published = publisher.publish(cut(settled, config.shard_size), settled)
+    published = publisher.publish(cut(parts, config.shard_size), captures.of)
     kept = len(published.entries) - published.written
     telemetry.shards = {
         "written": published.written,
         "kept": kept,
         "removed": len(published.removed),
     }
-    manifest = _manifest(workspace.corpus, published, journal, settled, job.skipped)
+    told = _told(captures)
+    manifest = _manifest(workspace.corpus, published, journal, told, job.skipped)
     if _manifest_now(workspace.corpus) != manifest:
         manifest.write(workspace.corpus)
     write_failures(workspace.root / FAILURES, manifest.failures)
@@ -166,14 +180,42 @@ def _extract(
         workspace.corpus,
         manifest,
         captured=len(missing),
-        kept=len(identities) - len(missing),
+        kept=len(parts) - len(missing),
         published=published,
         kinds=dict(Counter(failure.kind for failure in manifest.failures)),
-        steps=_steps(settled),
-        assumed={
-            name: each.record.assumed for name, each in settled.items() if each.record.assumed
-        },
+        steps=dict(sorted(told.steps.items())),
+        assumed=told.assumed,
     )
+
+
+def _parts(job: ExtractJob) -> dict[str, Mapping[str, str]]:
+    """What decides the capture of each model; models of one source share it, in memory, too."""
+    same: dict[tuple[str, ...], Mapping[str, str]] = {}
+    parts = {}
+    for name in job.names:
+        each = ingredients(job.declared(name).spec, job.stated(name))
+        parts[name] = same.setdefault(tuple(chain.from_iterable(each.items())), each)
+    return parts
+
+
+@dataclass(frozen=True, slots=True)
+class Captures:
+    """What the journal has of the models of a job; read when it is asked for.
+
+    Attributes:
+        journal: The journal, which has every one of them.
+        parts: What decides the capture of each.
+    """
+
+    journal: Journal
+    parts: Mapping[str, Mapping[str, str]]
+
+    def of(self, names: Iterable[str]) -> Iterator[Settled]:
+        """The captures of models, in the order of names."""
+        for name in names:
+            settled = self.journal.find(name, identity_of(self.parts[name]))
+            assert settled is not None, f"{name} was captured or has failed"
+            yield settled
 
 
 def _begin(ledgers: Path, corpus: Path, *, restart: bool) -> None:
@@ -205,7 +247,7 @@ class Missing:
         why: Why it has to be, as a clause.
     """
 
-    ingredients: dict[str, str]
+    ingredients: Mapping[str, str]
     why: str
 
     @property
@@ -215,7 +257,7 @@ class Missing:
 
 
 def _missing(
-    parts: Mapping[str, dict[str, str]], journal: Journal, *, retry_failed: bool
+    parts: Mapping[str, Mapping[str, str]], journal: Journal, *, retry_failed: bool
 ) -> dict[str, Missing]:
     """Models that have to be captured."""
     states: dict[str, str] = {}
@@ -260,49 +302,74 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN]) + more
 
 
-def _settled(journal: Journal, name: str, code: str) -> Settled:
-    settled = journal.find(name, code)
-    assert settled is not None, f"{name} was captured or has failed"
-    return settled
+@dataclass(slots=True)
+class _Told:
+    """What is told of all captures of a job, summed while they are read.
+
+    Attributes:
+        failures: Why models have no row, in the order of names.
+        batches: The batches that have the captures.
+        spent: Seconds of workers by source.
+        unknown: Occurrences of each operator outside the vocabulary.
+        steps: Seconds of workers by source and step.
+        assumed: What was assumed of users' own models, by name.
+    """
+
+    failures: list[Failure] = field(default_factory=list)
+    batches: set[int] = field(default_factory=set)
+    spent: dict[str, float] = field(default_factory=dict)
+    unknown: Counter[str] = field(default_factory=Counter)
+    steps: dict[str, dict[str, float]] = field(default_factory=dict)
+    assumed: dict[str, Assumed] = field(default_factory=dict)
+
+    def take(self, settled: Settled) -> None:
+        """Sum one capture in."""
+        record = settled.record
+        source = source_name(record.name)
+        self.batches.add(settled.batch)
+        self.spent[source] = self.spent.get(source, 0.0) + record.seconds
+        self.unknown.update(record.unknown_operators)
+        rest = max(0.0, record.seconds - sum(record.steps.values()))
+        before = self.steps.get(source, {})
+        self.steps[source] = merged([before, {**record.steps, "rest": rest}])
+        if record.failure is not None:
+            self.failures.append(record.failure)
+        if record.assumed:
+            self.assumed[record.name] = record.assumed
+
+
+def _told(captures: Captures) -> _Told:
+    told = _Told()
+    for settled in captures.of(sorted(captures.parts)):
+        told.take(settled)
+    return told
 
 
 def _manifest(
     corpus: Path,
     published: PublishedShards,
     journal: Journal,
-    settled: Mapping[str, Settled],
+    told: _Told,
     skipped: Mapping[str, str],
 ) -> Manifest:
     """The manifest of published shards: the same journal gives the same manifest."""
-    records = [each.record for each in settled.values()]
-    failures = tuple(record.failure for record in records if record.failure is not None)
-    runs = [journal.run_of(batch) for batch in sorted({each.batch for each in settled.values()})]
+    failures = tuple(told.failures)
+    runs = [journal.run_of(batch) for batch in sorted(told.batches)]
     cards = (card for entry in published.entries for card in read_cards(corpus / entry.file))
-    spent = merged({source_name(record.name): record.seconds} for record in records)
-    counts = count_corpus(cards, failures, spent)
-    unknown = merged(record.unknown_operators for record in records)
+    counts = count_corpus(cards, failures, dict(sorted(told.spent.items())))
     return Manifest(
-        packages=packages({source_name(name) for name in settled}),
+        packages=packages(set(told.spent)),
         capture_version=CAPTURE_VERSION,
         shards=published.entries,
         sources=counts.sources,
         totals=counts.totals,
         failures=failures,
         skipped=tuple(Skipped(source=name, reason=skipped[name]) for name in sorted(skipped)),
-        unknown_operators={name: int(count) for name, count in unknown.items()},
+        unknown_operators=dict(sorted(told.unknown.items())),
         seconds=round(sum(run.seconds for run in runs), 3),
         workers=max((run.workers for run in runs), default=1),
         cores=max((run.cores for run in runs), default=0),
     )
-
-
-def _steps(settled: Mapping[str, Settled]) -> dict[str, dict[str, float]]:
-    by_source: dict[str, list[Mapping[str, float]]] = {}
-    for each in settled.values():
-        record = each.record
-        rest = max(0.0, record.seconds - sum(record.steps.values()))
-        by_source.setdefault(source_name(record.name), []).append({**record.steps, "rest": rest})
-    return {source: merged(steps) for source, steps in sorted(by_source.items())}
 
 
 def capture_all(
@@ -371,7 +438,7 @@ def _result(outcome: Done[WorkerCapture] | Failed, missing: Missing, spec: str) 
     else:
         failure = _failure(outcome.key, outcome.error)
         result = failed(failure, missing.identity, outcome.seconds)
-    said = {"ingredients": missing.ingredients, "why": missing.why, "spec": spec}
+    said = {"ingredients": dict(missing.ingredients), "why": missing.why, "spec": spec}
     return replace(result, record=result.record.model_copy(update=said))
 
 

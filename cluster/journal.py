@@ -1,10 +1,14 @@
 """All captures so far, model by model: a killed job loses seconds of work, not hours.
 
-Captures come in any order and are kept in small batches: a Parquet file of rows and, written after
-it, a record of everything else. A corpus is made from the journal, never the other way.
+Captures come in about the order of names and are kept in small batches: a Parquet file of rows,
+with a note of everything else. A store has the notes of all batches for asking. A corpus is made
+from the journal, never the other way.
 """
 
+import math
 import time
+import zlib
+from base64 import b85decode, b85encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,15 +17,25 @@ from typing import Final
 
 from pydantic import Field
 
+from cluster.journal_store import FILE as STORE
+from cluster.journal_store import JournalStore, State, StoredItem
 from cluster.ledger import Ledger, Record, digest, file_digest
+from cluster.provenance import source_name
+from nar.base.errors import CorpusError
 from nar.corpus import read_shard, write_shard
 from nar.corpus.manifest import Failure, ShardEntry
-from nar.corpus.shards import FAST
+from nar.corpus.shards import FAST, read_note
 from nar.graphs.architecture import Architecture
 from nar.graphs.assumed import Assumed
 from nar.zoo.spec import ZooCapture
 
-_SUFFIX = ".parquet"
+_SUFFIX: Final = ".parquet"
+_OLD_RECORD: Final = ".json"
+# What the store has in columns of its own.
+_APART: Final = {"name", "identity", "ingredients"}
+# Chosen: batches are merged where that leaves half of the files at most, so that a file is written
+# again once while the number of models doubles.
+_WORTH: Final = 2
 # Chosen: models are captured in the order of their names, so that at the border of two shards lie
 # as many as are under way: 256 workers with four calls each fill 16 batches of 64.
 _KEPT_BATCHES: Final = 16
@@ -81,18 +95,26 @@ class RunRecord(Record):
     labels: str
 
 
-class BatchRecord(Record):
-    """One batch.
+class BatchNote(Record):
+    """What the file of a batch says of it besides its rows.
 
     Attributes:
-        entry: Its file, rows and digest.
-        items: Models with a row, in the order of rows, then models without.
+        items: Its models, those without a row, too.
         run: The run that made it.
     """
 
-    entry: ShardEntry
     items: tuple[ItemRecord, ...]
     run: RunRecord
+
+
+class BatchRecord(BatchNote):
+    """The file of JSON that older versions wrote beside a batch.
+
+    Attributes:
+        entry: File, rows and digest of the batch.
+    """
+
+    entry: ShardEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +131,11 @@ class Settled:
 
     Attributes:
         record: Its record.
-        batch: Name of the batch that has it.
+        batch: Number of the batch that has it.
     """
 
     record: ItemRecord
-    batch: str
+    batch: int
 
 
 @dataclass(slots=True)
@@ -125,51 +147,66 @@ class _Open:
 
 
 class Journal:
-    """All captures that were ever made in a workspace.
+    """All captures of a workspace.
 
     Args:
         directory: Where its batches are; made when the first is written.
+        is_read_only: Whether it is only looked into, while a job may write it.
+
+    Raises:
+        CorpusError: The store cannot be opened.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, is_read_only: bool = False) -> None:
         self._directory = directory
-        self._ledger = Ledger(directory, BatchRecord)
-        self._runs: dict[str, RunRecord] = {}
-        self._settled: dict[tuple[str, str], Settled] = {}
-        self._latest: dict[str, Settled] = {}
-        self._read: dict[str, list[Architecture]] = {}
-        for part in self._ledger.parts():
-            record = self._ledger.find(part)
-            if record is not None and self._is_whole(record.entry):
-                self._note(part, record)
-        self._next = 1 + max((int(part) for part in self._ledger.parts()), default=-1)
+        self._store = JournalStore(directory, is_read_only=is_read_only)
+        self._read: dict[int, list[Architecture]] = {}
+        self._runs: dict[int, RunRecord] = {}
+        self._next = 0
+        files = {int(path.stem): path for path in directory.glob(f"*{_SUFFIX}")}
+        if not files and not (directory / STORE).exists():
+            return
+        states = self._store.states()
+        self._next = 1 + max((*files, *states), default=-1)
+        if not self._store.is_read_only:
+            self._take_in(files, states)
+
+    def close(self) -> None:
+        """Give its file back."""
+        self._store.close()
 
     def find(self, name: str, identity: str) -> Settled | None:
         """The result of a model, if nothing that decides it has changed since."""
-        return self._settled.get((name, identity))
+        return _settled(self._store.find(name, identity)) if self._next else None
 
     def latest(self, name: str) -> Settled | None:
         """The last result of a model, whatever decided it."""
-        return self._latest.get(name)
+        return _settled(self._store.latest(name)) if self._next else None
 
-    def run_of(self, batch: str) -> RunRecord:
+    def run_of(self, batch: int) -> RunRecord:
         """The run that made a batch."""
+        if batch not in self._runs:
+            self._runs[batch] = RunRecord.model_validate_json(next(self._store.runs([batch])))
         return self._runs[batch]
 
     def write(self, results: Sequence[Result], run: RunRecord) -> None:
         """Write a batch: when this returns, the batch survives a kill."""
-        part = f"{self._next:06d}"
+        number = self._next
         self._next += 1
         self._directory.mkdir(parents=True, exist_ok=True)
         rows = [result.row for result in results if result.row is not None]
-        entry = write_shard(self._directory / f"{part}{_SUFFIX}", rows, level=FAST)
-        record = BatchRecord(entry=entry, items=tuple(result.record for result in results), run=run)
-        self._ledger.add(part, record)
-        self._note(part, record)
+        items = tuple(result.record for result in results)
+        path = self._file(number)
+        entry = write_shard(path, rows, level=FAST, note=_packed(BatchNote(items=items, run=run)))
+        self._note(number, entry.sha256, items, run)
 
     def rows(self, wanted: Iterable[Settled]) -> dict[str, Architecture]:
-        """The rows of models by name; each batch is read once, and the last ones stay in memory."""
-        names: dict[str, set[str]] = {}
+        """The rows of models by name; each batch is read once, and the last ones stay in memory.
+
+        Raises:
+            CorpusError: A batch is damaged; its models are captured again by the next run.
+        """
+        names: dict[int, set[str]] = {}
         for settled in wanted:
             names.setdefault(settled.batch, set()).add(settled.record.name)
         return {
@@ -179,23 +216,132 @@ class Journal:
             if row.labels.name in of_batch
         }
 
-    def _batch(self, batch: str) -> list[Architecture]:
+    def compact(self, size: int) -> None:
+        """Make few full batches of many small ones, and drop what later captures replaced.
+
+        Batches of like runs come together, so that what a manifest says of time, workers and labels
+        stays true. Batches of which a model has another capture, too, stay as they are: the number
+        of a batch says which capture is the later.
+
+        Args:
+            size: The most models of a batch.
+        """
+        if not self._next:
+            return
+        self._store.forget_old()
+        counts = self._store.counts()
+        sparse: dict[tuple[int, int, str], list[int]] = {}
+        for batch, (count, alone) in sorted(counts.items()):
+            if 0 < count == alone <= size // 2:
+                run = self.run_of(batch)
+                sparse.setdefault((run.workers, run.cores, run.labels), []).append(batch)
+        for batches in sparse.values():
+            full = math.ceil(sum(counts[batch][0] for batch in batches) / size)
+            if _WORTH * full <= len(batches):
+                self._merge(batches, size)
+        empty = [batch for batch, (count, _) in self._store.counts().items() if not count]
+        if empty:
+            self._store.forget(empty)
+        for batch in empty:
+            self._unlink(batch)
+
+    def _merge(self, batches: Sequence[int], size: int) -> None:
+        """Write the models of batches again, in the order of names."""
+        items = self._store.items_of(batches)
+        run = self.run_of(batches[0])
+        # The first has the time of all: what is summed is the same.
+        spent = round(sum(self.run_of(batch).seconds for batch in batches), 3)
+        for start in range(0, len(items), size):
+            found = (self._store.find(*item) for item in items[start : start + size])
+            settled = [each for item in found if (each := _settled(item))]
+            rows = self.rows(each for each in settled if each.record.failure is None)
+            results = [Result(each.record, rows.get(each.record.name)) for each in settled]
+            self.write(results, run.model_copy(update={"seconds": spent}))
+            spent = 0.0
+
+    def _batch(self, batch: int) -> list[Architecture]:
         """The rows of a batch; models of one shard lie in a few, which its neighbours share."""
-        rows = self._read.pop(batch, None) or read_shard(self._directory / f"{batch}{_SUFFIX}")
+        rows = self._read.pop(batch, None)
+        if rows is None:
+            try:
+                rows = read_shard(self._file(batch))
+            except CorpusError as error:
+                self._store.forget([batch])
+                self._unlink(batch)
+                raise CorpusError(
+                    f"{error.args[0]}: its models are forgotten; run again to capture them"
+                ) from error
         self._read[batch] = rows
         if len(self._read) > _KEPT_BATCHES:
             del self._read[next(iter(self._read))]
         return rows
 
-    def _is_whole(self, entry: ShardEntry) -> bool:
-        return file_digest(self._directory / entry.file) == entry.sha256
+    def _file(self, batch: int) -> Path:
+        return self._directory / f"{batch:06d}{_SUFFIX}"
 
-    def _note(self, part: str, record: BatchRecord) -> None:
-        """Note the models of a batch; if two batches have a model, the later batch counts."""
-        self._runs[part] = record.run
-        for item in record.items:
-            self._latest[item.name] = Settled(item, part)
-            self._settled[item.name, item.identity] = self._latest[item.name]
+    def _unlink(self, batch: int) -> None:
+        for path in (self._file(batch), self._file(batch).with_suffix(_OLD_RECORD)):
+            path.unlink(missing_ok=True)
+
+    def _take_in(self, files: Mapping[int, Path], states: Mapping[int, State]) -> None:
+        """Bring the store to the files: a batch that is gone or damaged was never there."""
+        gone = [batch for batch in states if batch not in files]
+        for batch, path in sorted(files.items()):
+            known, status = states.get(batch), path.stat()
+            if known and (known.size, known.written) == (status.st_size, status.st_mtime_ns):
+                continue
+            sha256 = file_digest(path)
+            if known and known.sha256 != sha256:
+                gone.append(batch)
+            elif known:  # copied, as it seems: the same bytes at another time
+                self._store.note_batch(batch, _state(path, sha256), next(self._store.runs([batch])))
+            elif found := _noted(path, sha256):
+                self._note(batch, sha256, found.items, found.run)
+        if gone:
+            self._store.forget(gone)
+
+    def _note(self, batch: int, sha256: str, items: Sequence[ItemRecord], run: RunRecord) -> None:
+        state = _state(self._file(batch), sha256)
+        stored = (
+            StoredItem(
+                item.name,
+                item.identity,
+                item.ingredients,
+                batch,
+                item.model_dump(mode="json", exclude=_APART, exclude_defaults=True),
+            )
+            for item in items
+        )
+        self._store.note_batch(batch, state, run.model_dump_json(), stored)
+
+
+def _settled(item: StoredItem | None) -> Settled | None:
+    if item is None:
+        return None
+    apart = {"name": item.name, "identity": item.identity, "ingredients": item.ingredients}
+    return Settled(ItemRecord.model_validate({**item.record, **apart}), item.batch)
+
+
+def _state(path: Path, sha256: str) -> State:
+    status = path.stat()
+    return State(sha256, status.st_size, status.st_mtime_ns)
+
+
+def _packed(note: BatchNote) -> str:
+    return b85encode(zlib.compress(note.model_dump_json().encode())).decode()
+
+
+def _noted(path: Path, sha256: str) -> BatchNote | None:
+    """What a batch says of its models; of older versions, what the file of JSON beside it says."""
+    old = Ledger(path.parent, BatchRecord).find(path.stem)
+    if old is not None:
+        is_whole = old.entry.sha256 == sha256
+        return BatchNote(items=old.items, run=old.run) if is_whole else None
+    try:
+        text = zlib.decompress(b85decode(read_note(path)))
+        return BatchNote.model_validate_json(text)
+    except (CorpusError, ValueError, zlib.error):
+        return None
 
 
 class BatchWriter:
@@ -219,12 +365,12 @@ class BatchWriter:
         self._written = time.monotonic()
 
     def add(self, result: Result) -> None:
-        """Add one result; a batch has results of one identity, and so of one source."""
-        identity = result.record.identity
-        batch = self._open.setdefault(identity, _Open())
+        """Add one result; a batch has results of one source, whose shards follow each other."""
+        source = source_name(result.record.spec or result.record.name)
+        batch = self._open.setdefault(source, _Open())
         batch.results.append(result)
         if len(batch.results) >= self._size:
-            self._write(identity)
+            self._write(source)
         self.write_old()
 
     def write_old(self) -> float:
@@ -235,20 +381,20 @@ class BatchWriter:
         """
         # In the order in which they were begun: where the first is young, all are.
         while self._open:
-            identity, oldest = next(iter(self._open.items()))
+            source, oldest = next(iter(self._open.items()))
             left_s = oldest.since + self._patience_s - time.monotonic()
             if left_s > 0:
                 return left_s
-            self._write(identity)
+            self._write(source)
         return self._patience_s
 
     def close(self) -> None:
         """Write the results that are left."""
-        for identity in list(self._open):
-            self._write(identity)
+        for source in list(self._open):
+            self._write(source)
 
-    def _write(self, identity: str) -> None:
-        results = self._open.pop(identity).results
+    def _write(self, source: str) -> None:
+        results = self._open.pop(source).results
         now = time.monotonic()
         run = self._run.model_copy(update={"seconds": round(now - self._written, 3)})
         self._journal.write(results, run)

@@ -1,6 +1,6 @@
 """The shards of a corpus: files with models of one source each, written from the journal."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -98,7 +98,9 @@ class Publisher:
         self._ledger = ledger
         self._journal = journal
 
-    def publish(self, shards: Sequence[ShardPlan], settled: dict[str, Settled]) -> PublishedShards:
+    def publish(
+        self, shards: Sequence[ShardPlan], settled: Callable[[Iterable[str]], Iterable[Settled]]
+    ) -> PublishedShards:
         """Make the directory hold these shards and no others.
 
         While the directory changes it has no manifest: a reader finds no corpus rather than
@@ -106,26 +108,36 @@ class Publisher:
 
         Args:
             shards: The wanted shards.
-            settled: Every model of the shards.
+            settled: Gives the models of a shard by their names.
         """
-        records = {part: record for part in self._ledger.parts() if (record := self._whole(part))}
-        rows = {shard.part: _with_rows(shard, settled) for shard in shards}
-        identities = {part: _identity(of_part, self._zoo) for part, of_part in rows.items()}
-        stale = [part for part in rows if _identity_in(records, part) != identities[part]]
-        gone = [part for part in self._ledger.parts() if part not in rows]
-        if stale or gone:
+        wanted = {shard.part: shard for shard in shards}
+        names = {name for shard in shards for name in shard.names}
+        entries: dict[str, ShardEntry] = {}
+        identities: dict[str, str] = {}
+        dropped = set[str]()
+        # A shard at a time: the records of all models take more room than their rows.
+        for part in self._ledger.parts():
+            if (record := self._whole(part)) is not None:
+                entries[part], identities[part] = record.entry, record.identity
+                dropped.update(name for name in record.names if name not in names)
+        changed = {
+            part: identity
+            for part, shard in wanted.items()
+            if (identity := _identity(_with_rows(settled(shard.names)), self._zoo))
+            != identities.get(part)
+        }
+        gone = [part for part in self._ledger.parts() if part not in wanted]
+        if changed or gone:
             self._corpus.mkdir(parents=True, exist_ok=True)
             (self._corpus / FILE_NAME).unlink(missing_ok=True)
-        before = {name for record in records.values() for name in record.names}
         removed = [self._remove(part) for part in gone]
-        for part in stale:
-            records[part] = self._write(part, identities[part], rows[part])
-        names = {name for shard in shards for name in shard.names}
+        for part, identity in changed.items():
+            entries[part] = self._write(part, identity, _with_rows(settled(wanted[part].names)))
         return PublishedShards(
-            entries=tuple(records[shard.part].entry for shard in shards),
-            written=len(stale),
+            entries=tuple(entries[part] for part in wanted),
+            written=len(changed),
             removed=tuple(removed),
-            dropped=tuple(sorted(before - names)),
+            dropped=tuple(sorted(dropped)),
         )
 
     def _whole(self, part: str) -> ShardRecord | None:
@@ -142,14 +154,14 @@ class Publisher:
         self._ledger.remove(part)
         return file
 
-    def _write(self, part: str, identity: str, settled: Sequence[Settled]) -> ShardRecord:
+    def _write(self, part: str, identity: str, settled: Sequence[Settled]) -> ShardEntry:
         captured = self._journal.rows(settled)
         rows = [self._labelled(captured[each.record.name], each) for each in settled]
         entry = write_shard(self._corpus / f"{part}.parquet", rows)
         names = tuple(each.record.name for each in settled)
         record = ShardRecord(identity=identity, entry=entry, names=names)
         self._ledger.add(part, record)
-        return record
+        return entry
 
     def _labelled(self, row: Architecture, settled: Settled) -> Architecture:
         """The row with its present labels, whose tables change more often than graphs do."""
@@ -163,9 +175,8 @@ class Publisher:
         return called(row, declared.name, family=labels.family, task=labels.task, own=labels.own)
 
 
-def _with_rows(shard: ShardPlan, settled: dict[str, Settled]) -> list[Settled]:
-    of_shard = (settled[name] for name in shard.names)
-    return [each for each in of_shard if each.record.failure is None]
+def _with_rows(settled: Iterable[Settled]) -> list[Settled]:
+    return [each for each in settled if each.record.failure is None]
 
 
 def _identity(settled: Sequence[Settled], zoo: Mapping[str, Declared]) -> str:
@@ -173,7 +184,3 @@ def _identity(settled: Sequence[Settled], zoo: Mapping[str, Declared]) -> str:
     known = (zoo[each.record.name] for each in settled if each.record.name in zoo)
     labels = [each.labels.model_dump_json() for each in known if each.labels != NO_LABELS]
     return digest(files_identity(), labels_identity(), *rows, *labels)
-
-
-def _identity_in(records: dict[str, ShardRecord], part: str) -> str:
-    return records[part].identity if part in records else ""

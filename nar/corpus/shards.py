@@ -39,10 +39,11 @@ _NORMAL_FORM = layout.SCHEMA.metadata[layout.NORMAL_FORM_KEY]
 _WHOLE = 1 << 30
 SMALLEST: Final = 19  # the strongest ordinary level of zstd
 FAST: Final = 1  # the fastest ordinary level of zstd
+_NOTE_KEY: Final = b"nar.note"
 
 
 def write_shard(
-    path: Path, architectures: Sequence[Architecture], *, level: int = SMALLEST
+    path: Path, architectures: Sequence[Architecture], *, level: int = SMALLEST, note: str = ""
 ) -> ShardEntry:
     """Write one shard atomically, to the disk; the same rows give the same bytes.
 
@@ -50,6 +51,7 @@ def write_shard(
         path: Where the file is written.
         architectures: Its rows, in their order.
         level: Level of zstd: `FAST` for a shard that is read once, `SMALLEST` for one to keep.
+        note: A text that the file has beside its rows, for `read_note`.
 
     Returns:
         The shard's entry in the manifest.
@@ -58,6 +60,8 @@ def write_shard(
         InvalidGraphError: A graph is not in canonical order.
     """
     table = _table(architectures)
+    if note:
+        table = table.replace_schema_metadata({**(table.schema.metadata or {}), _NOTE_KEY: note})
     write_whole(path, lambda part: _write_table(table, part, level), survives=True)
     digest = sha256(path.read_bytes()).hexdigest()
     sources = {item.labels.source for item in architectures}
@@ -112,6 +116,17 @@ def read_shard(path: Path) -> list[Architecture]:
         CorpusError: Names a shard that is missing, damaged, or of another schema version.
     """
     return parsed(path, shard_bytes(path), architectures_of, with_details=True)
+
+
+def read_note(path: Path) -> str:
+    """The note of a shard; empty where it was written without one.
+
+    Raises:
+        CorpusError: There is no such file, or its end is damaged.
+    """
+    with _naming(path):
+        metadata = pq.read_schema(path).metadata or {}
+    return str(metadata.get(_NOTE_KEY, b"").decode())
 
 
 class ShardChangedError(CorpusError):

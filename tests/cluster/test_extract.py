@@ -25,7 +25,7 @@ from nar.base.asking import Asking
 from nar.base.console import NOTHING_CAPTURED, TOO_MANY_FAILED
 from nar.base.errors import ConfigError
 from nar.base.workspace import Workspace
-from nar.corpus import read_corpus
+from nar.corpus import read_cards, read_corpus
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("ray_cluster")]
 
@@ -210,7 +210,7 @@ def test_what_was_captured_is_kept_while_another_model_hangs(darts_names, tmp_pa
     journal = tmp_path / "work/ledger/extract/journal"
 
     def kept() -> int:
-        return sum(len(json.loads(each.read_text())["items"]) for each in journal.glob("*.json"))
+        return sum(len(read_cards(each)) for each in journal.glob("*.parquet"))
 
     root = Path(__file__).parents[2]
     with subprocess.Popen([*command, "--workers", "1"], cwd=root, stderr=subprocess.DEVNULL) as job:
@@ -353,7 +353,7 @@ def hanging_job(
         start_new_session=True,
     ) as process:
         journal = directory / "ledger/extract/journal"
-        wait_for(lambda: len(list(journal.glob("*.json"))) == 2, or_ended=process)
+        wait_for(lambda: len(list(journal.glob("*.parquet"))) == 2, or_ended=process)
         yield process
         process.kill()
 
@@ -365,7 +365,7 @@ def test_ctrl_c_keeps_what_was_captured_and_shows_no_traceback(tmp_path, darts_n
     assert job.returncode == 130
     assert "interrupted" in errors
     assert "Traceback" not in errors
-    assert len(list((tmp_path / "ledger/extract/journal").glob("*.json"))) >= 2
+    assert len(list((tmp_path / "ledger/extract/journal").glob("*.parquet"))) >= 2
     assert digests(tmp_path / "corpus") == {}
 
 

@@ -82,7 +82,7 @@ WORKERS = {
 }
 # What says that a job is on its way, below its workspace.
 BEGUN = {
-    "extract": "ledger/extract/journal/*.json",
+    "extract": "ledger/extract/journal/*.parquet",
     "draw": "ledger/draw/*.json",
     "pretrain": "pretraining/*/checkpoint_*/state.json",
     "embed": "index.db/collections/*",
