@@ -38,7 +38,7 @@ FAULTS  ?= work/faults.jsonl
 CAMPAIGN := $(BIN)/python -m benchmark campaign
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types docs proto proto-check pytest quick kernel-check faults campaigns reliability bench scale fleet fleet-hundred results notebook pictures lock prometheus milvus s3 chromium clean
+.PHONY: help setup demo test lint types docs proto proto-check pytest quick kernel-check faults campaigns reliability bench scale fleet fleet-hundred hub results notebook pictures lock prometheus milvus s3 chromium clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -146,6 +146,9 @@ fleet: $(STAMP)  ## what a build costs the driver of 2 to 256 workers, with a st
 
 fleet-hundred: $(STAMP)  ## the same with a hundred million rows and 256 workers
 	$(BIN)/python -m benchmark speed fleet 100000000/256
+
+hub: $(STAMP)  ## what 100,000 configurations of a hub cost the driver, with a stub: results/scaling.md
+	$(BIN)/python -m benchmark speed hub
 
 # Graph networks take and give back hundreds of megabytes at every step. Told to keep them, glibc
 # spares the kernel clearing them anew, which takes two fifths of their time.

@@ -75,7 +75,7 @@ class EmbedConfig(PoolConfig):
 
     max_attempts: int = Field(3, ge=1)
     limit_s: float = Field(1_800, gt=0)
-    part_rows: int = Field(64, ge=1, description="rows of a shard that a worker takes at once")
+    part_rows: int = Field(512, ge=1, description="rows of a shard that a worker takes at once")
     encoders: EncodersConfig | None = Field(
         None, description="who encodes what workers have cut; none: each worker does both"
     )

@@ -10,6 +10,7 @@ import typer
 from rich.console import Group, RenderableType
 from rich.table import Table
 
+from cluster import hub
 from cluster.config import load_cluster_config
 from cluster.extraction import ExtractJob, ExtractReport, extract, reason_to_capture
 from cluster.journal import Journal
@@ -29,7 +30,7 @@ from nar.base.console import (
     show,
 )
 from nar.base.errors import ConfigError
-from nar.base.own_zoo import expanded
+from nar.base.own_zoo import Zoo, expanded
 from nar.base.workspace import Workspace
 from nar.views import display
 from nar.zoo.selections import Selection, select
@@ -50,13 +51,17 @@ def chosen(names: Sequence[str], selections: Sequence[str], files: Sequence[Path
     Raises:
         ConfigError: The request is empty, or a file cannot be read.
     """
-    selected = [select(selection) for selection in selections]
+    selected = [_selected(selection) for selection in selections]
     groups = (names, *(each.names for each in selected), *map(_lines, files))
     wanted = tuple(dict.fromkeys(chain.from_iterable(groups)))
     if not wanted:
         raise ConfigError("no models were asked for: name specs, or pass --select or --specs")
     skipped = {source: why for each in selected for source, why in each.skipped.items()}
     return Selection(wanted, skipped)
+
+
+def _selected(selection: str) -> Selection:
+    return Selection((hub.ALL,)) if f"{selection}:" == hub.PREFIX else select(selection)
 
 
 def _lines(file: Path) -> list[str]:
@@ -80,6 +85,7 @@ def as_dict(report: ExtractReport) -> dict[str, object]:
         "corpus": str(report.directory),
         "captured": report.captured,
         "kept": report.kept,
+        "shared": report.shared,
         "shards_written": report.published.written,
         "shards_removed": report.published.removed,
         "dropped": report.published.dropped,
@@ -100,6 +106,8 @@ def summary(report: ExtractReport) -> str:
         f"{f' ({kinds})' if kinds else ''}; {report.captured:,} tried now, {report.kept:,} kept",
         f"{published.written} of {len(published.entries)} shards written, in {report.directory}",
     ]
+    if report.shared:
+        lines.append(f"{report.shared:,} more have the configuration of another, and its graph")
     if published.removed:
         lines.append(f"removed, for nothing in them was asked for: {', '.join(published.removed)}")
     if published.dropped:
@@ -196,6 +204,12 @@ def main(
     why: Annotated[
         str | None, typer.Option(metavar="NAME", help="Say why a model is kept or captured anew.")
     ] = None,
+    hub_place: Annotated[
+        Path | None,
+        typer.Option(
+            "--hub", help="Where hf: names are: a folder, or a Parquet file of configurations."
+        ),
+    ] = None,
     cluster_config: ClusterFile = None,
     *,
     asking: Asking,
@@ -212,15 +226,19 @@ def main(
         return
     config = load_cluster_config(cluster_config)
     wanted = chosen(names or [], selections or [], files or [])
-    zoo = expanded(wanted.names)
-    tell_unplaced(zoo)
+    zoo = expanded([name for name in wanted.names if not hub.is_of_hub(name)])
+    of_hub = hub.placed(
+        [name for name in wanted.names if hub.is_of_hub(name)], hub_place, workspace.root / "hub"
+    )
+    tell_unplaced(Zoo(zoo.models, {**zoo.unplaced, **of_hub.unplaced}))
     job = ExtractJob(
-        thinned([each.name for each in zoo.models], limit),
+        thinned([*(each.name for each in zoo.models), *of_hub.shared], limit),
         wanted.skipped,
         restart=restart,
         retry_failed=retry_failed,
         asking=asking,
-        zoo={each.name: each for each in zoo.models if not each.is_plain},
+        zoo={each.name: each for each in zoo.models if not each.is_plain} | dict(of_hub.zoo),
+        shared=of_hub.shared,
     )
     with alone(workspace, "corpus"), connect(config):
         report = extract(job, workspace, resized(config.extract, workers))

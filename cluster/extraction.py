@@ -71,6 +71,7 @@ class ExtractReport:
         manifest: Manifest of the corpus.
         captured: Models that this run tried.
         kept: Models that an earlier run had settled.
+        shared: Models that needed no capture, for another has the same configuration.
         published: The changes of this run in the directory.
         kinds: Failures by kind: ``capture``, ``died``, ``timeout``, ``memory``.
         steps: Seconds of workers by source and step; ``rest`` is the time outside every step:
@@ -82,6 +83,7 @@ class ExtractReport:
     manifest: Manifest
     captured: int
     kept: int
+    shared: int
     published: PublishedShards
     kinds: dict[str, int]
     steps: dict[str, dict[str, float]]
@@ -99,6 +101,8 @@ class ExtractJob:
         retry_failed: Try models again that failed before.
         asking: What the user states of models of their own.
         zoo: The models among them that a zoo declares, by name: what is captured for the name.
+        shared: The models among them that share a capture, by name: the name of the capture, of
+            which `zoo` has the file.
     """
 
     names: Collection[str]
@@ -107,6 +111,11 @@ class ExtractJob:
     retry_failed: bool = False
     asking: Asking = NOTHING_STATED
     zoo: Mapping[str, Declared] = field(default_factory=dict)
+    shared: Mapping[str, str] = field(default_factory=dict)
+
+    def captured_as(self, name: str) -> str:
+        """The name of the capture of a model."""
+        return self.shared.get(name, name)
 
     def declared(self, name: str) -> Declared:
         """What is captured for a name."""
@@ -160,10 +169,10 @@ def _extract_into(
     if missing:
         capture_all(missing, journal, config, telemetry, job)
         journal.compact(config.batch_size)
-    captures = Captures(journal, parts)
+    captures = Captures(journal, parts, job)
     ledger = Ledger(workspace.root / "ledger" / "extract" / "shards", ShardRecord)
     publisher = Publisher(workspace.corpus, ledger, journal, job.zoo)
-    published = publisher.publish(cut(parts, config.shard_size), captures.of)
+    published = publisher.publish(cut(job.names, config.shard_size, job.captured_as), captures.of)
     kept = len(published.entries) - published.written
     telemetry.shards = {
         "written": published.written,
@@ -181,6 +190,7 @@ def _extract_into(
         manifest,
         captured=len(missing),
         kept=len(parts) - len(missing),
+        shared=len(set(job.names)) - len(parts),
         published=published,
         kinds=dict(Counter(failure.kind for failure in manifest.failures)),
         steps=dict(sorted(told.steps.items())),
@@ -189,10 +199,10 @@ def _extract_into(
 
 
 def _parts(job: ExtractJob) -> dict[str, Mapping[str, str]]:
-    """What decides the capture of each model; models of one source share it, in memory, too."""
+    """What decides each capture, by its name; captures of one source share it in memory, too."""
     same: dict[tuple[str, ...], Mapping[str, str]] = {}
     parts = {}
-    for name in job.names:
+    for name in dict.fromkeys(map(job.captured_as, job.names)):
         each = ingredients(job.declared(name).spec, job.stated(name))
         parts[name] = same.setdefault(tuple(chain.from_iterable(each.items())), each)
     return parts
@@ -204,18 +214,21 @@ class Captures:
 
     Attributes:
         journal: The journal, which has every one of them.
-        parts: What decides the capture of each.
+        parts: What decides each capture.
+        job: Says what is captured for each model.
     """
 
     journal: Journal
     parts: Mapping[str, Mapping[str, str]]
+    job: ExtractJob
 
     def of(self, names: Iterable[str]) -> Iterator[Settled]:
         """The captures of models, in the order of names."""
         for name in names:
-            settled = self.journal.find(name, identity_of(self.parts[name]))
+            captured_as = self.job.captured_as(name)
+            settled = self.journal.find(captured_as, identity_of(self.parts[captured_as]))
             assert settled is not None, f"{name} was captured or has failed"
-            yield settled
+            yield replace(settled, called=name)
 
 
 def _begin(ledgers: Path, corpus: Path, *, restart: bool) -> None:
@@ -322,26 +335,36 @@ class _Told:
     steps: dict[str, dict[str, float]] = field(default_factory=dict)
     assumed: dict[str, Assumed] = field(default_factory=dict)
 
-    def take(self, settled: Settled) -> None:
-        """Sum one capture in."""
+    def take(self, settled: Settled, *, is_again: bool) -> None:
+        """Sum one capture in.
+
+        Args:
+            settled: The capture.
+            is_again: Whether another model with the same capture was summed in before.
+        """
         record = settled.record
-        source = source_name(record.name)
+        if record.failure is not None:
+            self.failures.append(record.failure.model_copy(update={"name": settled.called}))
+        if record.assumed:
+            self.assumed[settled.called] = record.assumed
+        if is_again:
+            return
+        source = source_name(settled.called)
         self.batches.add(settled.batch)
         self.spent[source] = self.spent.get(source, 0.0) + record.seconds
         self.unknown.update(record.unknown_operators)
         rest = max(0.0, record.seconds - sum(record.steps.values()))
         before = self.steps.get(source, {})
         self.steps[source] = merged([before, {**record.steps, "rest": rest}])
-        if record.failure is not None:
-            self.failures.append(record.failure)
-        if record.assumed:
-            self.assumed[record.name] = record.assumed
 
 
 def _told(captures: Captures) -> _Told:
-    told = _Told()
-    for settled in captures.of(sorted(captures.parts)):
-        told.take(settled)
+    told, seen = _Told(), set[str]()
+    shared = captures.job.shared
+    for settled in captures.of(sorted(captures.job.names)):
+        told.take(settled, is_again=settled.record.name in seen)
+        if settled.called in shared:
+            seen.add(settled.record.name)
     return told
 
 

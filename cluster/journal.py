@@ -132,10 +132,12 @@ class Settled:
     Attributes:
         record: Its record.
         batch: Number of the batch that has it.
+        called: The name that its row gets; several models may share one capture.
     """
 
     record: ItemRecord
     batch: int
+    called: str
 
 
 @dataclass(slots=True)
@@ -319,7 +321,7 @@ def _settled(item: StoredItem | None) -> Settled | None:
     if item is None:
         return None
     apart = {"name": item.name, "identity": item.identity, "ingredients": item.ingredients}
-    return Settled(ItemRecord.model_validate({**item.record, **apart}), item.batch)
+    return Settled(ItemRecord.model_validate({**item.record, **apart}), item.batch, item.name)
 
 
 def _state(path: Path, sha256: str) -> State:

@@ -65,9 +65,18 @@ class PublishedShards:
     dropped: tuple[str, ...]
 
 
-def cut(names: Iterable[str], size: int) -> list[ShardPlan]:
-    """Cut each source's sorted models into shards; the same selection gives the same shards."""
-    ordered = sorted(set(names), key=lambda name: (source_name(name), name))
+def cut(
+    names: Iterable[str], size: int, captured_as: Callable[[str], str] = lambda name: name
+) -> list[ShardPlan]:
+    """Cut each source's sorted models into shards; the same selection gives the same shards.
+
+    Args:
+        names: The models.
+        size: The most models of a shard.
+        captured_as: What is captured for each: models that share a capture stand together, so that
+            it is read once.
+    """
+    ordered = sorted(set(names), key=lambda name: (source_name(name), captured_as(name), name))
     return [
         ShardPlan(f"{source}-{start // size:05d}", tuple(of_source[start : start + size]))
         for source, group in groupby(ordered, key=source_name)
@@ -158,19 +167,19 @@ class Publisher:
         captured = self._journal.rows(settled)
         rows = [self._labelled(captured[each.record.name], each) for each in settled]
         entry = write_shard(self._corpus / f"{part}.parquet", rows)
-        names = tuple(each.record.name for each in settled)
+        names = tuple(each.called for each in settled)
         record = ShardRecord(identity=identity, entry=entry, names=names)
         self._ledger.add(part, record)
         return entry
 
     def _labelled(self, row: Architecture, settled: Settled) -> Architecture:
         """The row with its present labels, whose tables change more often than graphs do."""
-        declared = self._zoo.get(row.labels.name)
+        declared = self._zoo.get(settled.called)
         if self._journal.run_of(settled.batch).labels != labels_identity():
-            spec = declared.spec if declared else row.labels.name
+            spec = declared.spec if declared else settled.record.spec or row.labels.name
             row = replace(row, labels=resolve(spec).labels)
         if declared is None:
-            return row
+            return row if row.labels.name == settled.called else called(row, settled.called)
         labels = declared.labels
         return called(row, declared.name, family=labels.family, task=labels.task, own=labels.own)
 
@@ -180,7 +189,7 @@ def _with_rows(settled: Iterable[Settled]) -> list[Settled]:
 
 
 def _identity(settled: Sequence[Settled], zoo: Mapping[str, Declared]) -> str:
-    rows = [part for each in settled for part in (each.record.name, each.record.content)]
-    known = (zoo[each.record.name] for each in settled if each.record.name in zoo)
+    rows = [part for each in settled for part in (each.called, each.record.content)]
+    known = (zoo[each.called] for each in settled if each.called in zoo)
     labels = [each.labels.model_dump_json() for each in known if each.labels != NO_LABELS]
     return digest(files_identity(), labels_identity(), *rows, *labels)

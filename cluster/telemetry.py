@@ -3,8 +3,11 @@
 Ray exports the metrics of its processes, and forgets them when the processes end. So each cluster
 has one small actor that outlives the jobs and shows the metrics of all jobs, the last success
 included. The metrics are
-``ray_nar_job_records`` by outcome, ``ray_nar_job_shards`` by state, ``ray_nar_job_left_seconds``
-and ``ray_nar_job_last_success_timestamp_seconds``, each by job.
+``ray_nar_job_records`` by outcome, ``ray_nar_job_shards`` by state, ``ray_nar_job_failures`` by
+kind, ``ray_nar_job_left_seconds``, ``ray_nar_job_last_success_timestamp_seconds`` and
+``ray_nar_job_failed_runs_total`` by the error, each by job and workspace. ``ray_nar_job_run`` is 1
+for the run that was last begun: a label of its own on every metric would leave a series of each
+night, and sums over them would count rows many times.
 
 A job on a cluster of its own has nobody to ask. So each job that succeeds also leaves
 ``metrics/nar_job_NAME.prom`` in its workspace, for the textfile collector of a node exporter: when
@@ -24,13 +27,15 @@ from typing import Any, Final, Literal
 import ray
 from ray.actor import ActorHandle
 from ray.exceptions import RayError
+from ray.util.metrics import Counter as RunCounter
 from ray.util.metrics import Gauge
 
 from nar.base.console import Pace
 from nar.base.files import write_whole
 
 JobName = Literal["extract", "draw", "embed", "pretrain"]
-ACTOR: Final = "nar-telemetry"
+# The number counts up when what the actor is told changes: one of an older version may live on.
+ACTOR: Final = "nar-telemetry-2"
 # Chosen: the least time between two reports, below every usual interval of Prometheus.
 EVERY_S: Final = 2.0
 # Chosen: how long a job waits at its end for the actor to show the last metrics. A busy actor
@@ -38,35 +43,69 @@ EVERY_S: Final = 2.0
 WAIT_S: Final = 30.0
 
 
+_OF: Final = ("job", "workspace")
+
+
+@dataclass(frozen=True, slots=True)
+class Of:
+    """Whose metrics these are.
+
+    Attributes:
+        job: Name of the job.
+        workspace: Path of its workspace; empty where it has none.
+    """
+
+    job: str
+    workspace: str
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The labels of every metric."""
+        return {"job": self.job, "workspace": self.workspace}
+
+
 class TelemetryActor:
     """Shows the metrics of every job of a cluster."""
 
     def __init__(self) -> None:
-        self._shown: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-        self._records = Gauge("nar_job_records", "Records of a job.", ("job", "outcome"))
-        self._shards = Gauge("nar_job_shards", "Shards of a job.", ("job", "state"))
-        self._left = Gauge("nar_job_left_seconds", "How long a job takes from here.", ("job",))
+        self._shown: defaultdict[tuple[str, Of], set[str]] = defaultdict(set)
+        self._gauges = {
+            "outcome": Gauge("nar_job_records", "Records of a job.", (*_OF, "outcome")),
+            "state": Gauge("nar_job_shards", "Shards of a job.", (*_OF, "state")),
+            "kind": Gauge("nar_job_failures", "Records that failed.", (*_OF, "kind")),
+            "run": Gauge("nar_job_run", "1 for the run that was last begun.", (*_OF, "run")),
+        }
+        self._left = Gauge("nar_job_left_seconds", "How long a job takes from here.", _OF)
         self._success = Gauge(
-            "nar_job_last_success_timestamp_seconds", "When a job last succeeded.", ("job",)
+            "nar_job_last_success_timestamp_seconds", "When a job last succeeded.", _OF
         )
+        self._failed = RunCounter("nar_job_failed_runs", "Runs that failed.", (*_OF, "reason"))
 
-    def show(
-        self, job: str, records: Mapping[str, int], shards: Mapping[str, int], left_s: float
-    ) -> None:
-        """Show how far a job is."""
-        self._set(self._records, "outcome", job, records)
-        self._set(self._shards, "state", job, shards)
-        self._left.set(left_s, {"job": job})
+    def show(self, of: Of, counts: Mapping[str, Mapping[str, int]], left_s: float) -> None:
+        """Show how far a job is.
 
-    def _set(self, gauge: Gauge, label: str, job: str, counts: Mapping[str, int]) -> None:
-        """Set a gauge; a label that only an earlier run had gets 0."""
-        self._shown[label, job] |= counts.keys()
-        for name in self._shown[label, job]:
-            gauge.set(counts.get(name, 0), {"job": job, label: name})
+        Args:
+            of: Which job.
+            counts: Label of each gauge -> what it counts by the values of that label.
+            left_s: Seconds that the job takes from here.
+        """
+        for label, values in counts.items():
+            self._set(label, of, values)
+        self._left.set(left_s, of.labels)
 
-    def succeed(self, job: str, at: float) -> None:
+    def _set(self, label: str, of: Of, counts: Mapping[str, int]) -> None:
+        """Set a gauge; a value of the label that only an earlier run had gets 0."""
+        self._shown[label, of] |= counts.keys()
+        for name in self._shown[label, of]:
+            self._gauges[label].set(counts.get(name, 0), {**of.labels, label: name})
+
+    def succeed(self, of: Of, at: float) -> None:
         """Show when a job has succeeded."""
-        self._success.set(at, {"job": job})
+        self._success.set(at, of.labels)
+
+    def fail(self, of: Of, reason: str) -> None:
+        """Count a run that failed."""
+        self._failed.inc(1, {**of.labels, "reason": reason})
 
 
 @dataclass(slots=True)
@@ -76,6 +115,7 @@ class JobTelemetry:
     Attributes:
         job: Its name.
         actor: The actor that shows it; None on a private cluster.
+        workspace: Path of its workspace; empty where it has none.
         total: How many records it will have when it is done.
         records: Records counted so far, by outcome.
         shards: Number of shards by state.
@@ -84,6 +124,7 @@ class JobTelemetry:
 
     job: JobName
     actor: ActorHandle[Any] | None
+    workspace: str = ""
     total: int = 0
     records: Counter[str] = field(default_factory=Counter)
     shards: dict[str, int] = field(default_factory=dict)
@@ -105,7 +146,18 @@ class JobTelemetry:
             return
         done = self.records.total()
         left_s = self.pace.left_s(self._sent_at, done, self.total)
-        self.actor.show.remote(self.job, dict(self.records), dict(self.shards), left_s)
+        counts = {
+            "outcome": dict(self.records),
+            "state": dict(self.shards),
+            "kind": dict(self.failures),
+            "run": {ray.get_runtime_context().get_job_id(): 1},
+        }
+        self.actor.show.remote(self.of, counts, left_s)
+
+    @property
+    def of(self) -> Of:
+        """Whose metrics these are."""
+        return Of(self.job, self.workspace)
 
 
 @contextmanager
@@ -118,21 +170,43 @@ def job_telemetry(job: JobName, root: Path | None = None) -> Iterator[JobTelemet
     """
     # A private cluster ends with the job, so nobody looks at its metrics.
     is_shared = "RAY_ADDRESS" in os.environ
-    telemetry = JobTelemetry(job, _actor() if is_shared else None)
-    yield telemetry
+    workspace = str(root.absolute()) if root is not None else ""
+    telemetry = JobTelemetry(job, _actor() if is_shared else None, workspace)
+    try:
+        yield telemetry
+    except Exception as error:
+        if telemetry.actor is not None:
+            _tell(telemetry, "failure", telemetry.actor.fail, type(error).__name__)
+        raise
     telemetry.total = telemetry.records.total()
     telemetry.send()
     if root is not None:
         _keep(telemetry, root / "metrics")
-    if telemetry.actor is None:
-        return
+    if telemetry.actor is not None:
+        _tell(telemetry, "success", telemetry.actor.succeed, time.time())
+
+
+def _tell(telemetry: JobTelemetry, what: str, method: Any, value: object) -> None:  # noqa: ANN401
+    """Tell the actor how a job ended, which may have been lost with a node."""
     try:
-        ray.get(telemetry.actor.succeed.remote(job, time.time()), timeout=WAIT_S)
+        ray.get(method.remote(telemetry.of, value), timeout=WAIT_S)
     except RayError as error:
-        # The job is done, even if its metrics were lost with a node.
-        logging.getLogger(__name__).warning("the success of %s is not shown: %s", job, error)
+        # The job has ended, even if nobody is shown how.
+        logging.getLogger(__name__).warning(
+            "the %s of %s is not shown: %s", what, telemetry.job, error
+        )
 
 
+# What Prometheus reads of a node of Ray while jobs run, and afterwards.
+SHOWN: Final = (
+    "ray_nar_job_records",
+    "ray_nar_job_shards",
+    "ray_nar_job_failures",
+    "ray_nar_job_run",
+    "ray_nar_job_left_seconds",
+    "ray_nar_job_last_success_timestamp_seconds",
+    "ray_nar_job_failed_runs_total",
+)
 # What `_keep` writes. The label is not called job, which is Prometheus' own word for a target.
 KEPT: Final = (
     "nar_job_last_success_timestamp_seconds",

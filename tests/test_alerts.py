@@ -14,7 +14,7 @@ import pytest
 import yaml
 from prometheus_client import generate_latest
 
-from cluster.telemetry import KEPT
+from cluster.telemetry import KEPT, SHOWN
 from nar.index.rows import ERRORS, IndexState
 from nar.serve import telemetry
 from nar.serve.telemetry import Arrivals, StoreMetrics
@@ -181,9 +181,13 @@ def grpc_server() -> grpc.Server:
 def offered() -> set[str]:
     """Every name that an expression may ask for."""
     text = generate_latest(served().registry).decode()
-    return set(re.findall(r"^(\w+)[{ ]", text, re.MULTILINE)) | RECORDED | {"up", *KEPT}
+    return set(re.findall(r"^(\w+)[{ ]", text, re.MULTILINE)) | RECORDED | {"up", *KEPT, *SHOWN}
 
 
 def metrics_of(expression: str) -> set[str]:
     """Names in a PromQL expression that stand before a selector, a range, or on their own."""
-    return set(re.findall(r"\b(?:nar[_:]|process_|up\b)[\w:]*", re.sub(r'"[^"]*"', "", expression)))
+    return set(
+        re.findall(
+            r"\b(?:(?:ray_)?nar[_:]|process_|up\b)[\w:]*", re.sub(r'"[^"]*"', "", expression)
+        )
+    )

@@ -1,12 +1,14 @@
 """The image and the manifests: they parse, agree with each other, and name what exists."""
 
 import importlib
+import json
 import re
 import shlex
 import subprocess
 import sys
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from pathlib import Path
 
 import grpc
@@ -16,7 +18,9 @@ import yaml
 from authority import Authority
 from grpc_health.v1 import health, health_pb2_grpc
 from grpc_health.v1.health_pb2 import HealthCheckResponse
+from jsonschema import Draft202012Validator
 
+from cluster.config import load_cluster_config
 from nar.config import load_config
 from nar.serve.calls import SERVICE
 from nar.wire.settings import ServerConfig
@@ -86,14 +90,85 @@ def test_every_manifest_has_content():
     assert {"RayCluster", "RayJob", "Deployment", "Service", "PersistentVolumeClaim"} < set(KINDS)
 
 
+# What KubeRay makes something of, and each cluster in it.
+OF_KUBERAY = [(name, each) for name, each in DOCUMENTS if each.get("apiVersion") == "ray.io/v1"]
+SCHEMAS = json.loads((Path(__file__).parent / "kuberay.json").read_text())
+
+
+def clusters() -> list[dict[str, object]]:
+    nested = [each for _, document in OF_KUBERAY for each in values(document, "rayClusterSpec")]
+    return [KINDS["RayCluster"]["spec"], *nested]
+
+
+@pytest.mark.parametrize(("name", "document"), OF_KUBERAY, ids=[name for name, _ in OF_KUBERAY])
+def test_kuberay_knows_every_field(name, document):
+    schema = {"$defs": SCHEMAS["$defs"], "$ref": f"#/$defs/{document['kind']}"}
+    faults = [
+        f"{each.json_path}: {each.message}"
+        for each in Draft202012Validator(schema).iter_errors(document)
+    ]
+    assert faults == []
+
+
+def test_the_schemas_of_kuberay_refuse_a_field_that_is_misspelt():
+    job = deepcopy(KINDS["RayCronJob"])
+    job["spec"]["jobTemplate"]["backofLimit"] = job["spec"]["jobTemplate"].pop("backoffLimit")
+    schema = {"$defs": SCHEMAS["$defs"], "$ref": "#/$defs/RayCronJob"}
+    assert "backofLimit" in str(next(Draft202012Validator(schema).iter_errors(job)))
+
+
+def test_jobs_are_tried_again_where_kuberay_can():
+    jobs = [document["spec"] for _, document in OF_KUBERAY if document["kind"] == "RayJob"]
+    jobs.append(KINDS["RayCronJob"]["spec"]["jobTemplate"])
+    of_their_own = [job for job in jobs if "rayClusterSpec" in job]
+    # KubeRay refuses tries and suspension of a job on a cluster that others use.
+    shared = [job for job in jobs if "clusterSelector" in job]
+    assert shared != []
+    assert all(job.keys().isdisjoint({"backoffLimit", "suspend"}) for job in shared)
+    assert len(of_their_own) == 2
+    assert all(job["backoffLimit"] == 3 for job in of_their_own)
+    assert all(job["shutdownAfterJobFinishes"] for job in of_their_own)
+
+
 def test_ray_is_the_one_of_the_lock():
-    assert values(KINDS["RayCluster"], "rayVersion") == [LOCK["ray"]]
+    assert {version for _, each in OF_KUBERAY for version in values(each, "rayVersion")} == {
+        LOCK["ray"]
+    }
 
 
-def test_ray_asks_for_a_token_and_leaves_its_head_free():
-    spec = KINDS["RayCluster"]["spec"]
+@pytest.mark.parametrize("spec", clusters())
+def test_ray_asks_for_a_token_and_leaves_its_head_free(spec):
     assert spec["authOptions"] == {"mode": "token"}
     assert spec["headGroupSpec"]["rayStartParams"]["num-cpus"] == "0"
+
+
+@pytest.mark.parametrize("spec", clusters())
+def test_pods_of_ray_may_do_as_little_as_the_server_and_have_room_for_what_they_spool(spec):
+    pods = [spec["headGroupSpec"], *spec["workerGroupSpecs"]]
+    for pod in (each["template"]["spec"] for each in pods):
+        [container] = pod["containers"]
+        assert pod["securityContext"] == POD["securityContext"]
+        assert container["securityContext"] == CONTAINER["securityContext"]
+        places = {each["mountPath"]: each["name"] for each in container["volumeMounts"]}
+        assert places.keys() >= {"/tmp", "/scratch", "/dev/shm", "/data", "/etc/nar"}
+        volumes = {each["name"]: each for each in pod["volumes"]}
+        assert set(places.values()) == volumes.keys()
+        assert volumes["shm"]["emptyDir"]["medium"] == "Memory"
+        told = {each["name"]: each["value"] for each in container["env"]}
+        assert (told["RAY_TMPDIR"], told["TMPDIR"]) == ("/tmp", "/scratch")
+
+
+@pytest.mark.parametrize("spec", clusters())
+def test_nodes_that_may_be_taken_away_come_and_go(spec):
+    assert spec["enableInTreeAutoscaling"]
+    [spot] = [each for each in spec["workerGroupSpecs"] if each["groupName"] == "spot"]
+    assert (spot["minReplicas"], spot["template"]["spec"]["tolerations"] != []) == (0, True)
+
+
+def test_the_sizes_of_the_jobs_are_valid_and_ask_an_autoscaler():
+    sizes = load_cluster_config(DEPLOY / "ray_config.yaml")
+    assert sizes.embed.num_workers == sizes.extract.num_workers
+    assert "max" in str(sizes.embed.num_workers)
 
 
 def test_the_job_runs_on_the_cluster_beside_it():
@@ -111,7 +186,9 @@ def test_images_are_pinned_and_ours_is_of_this_version():
 def test_the_image_runs_as_a_user_of_its_own():
     *_, user = re.findall(r"^USER (\S+)", DOCKERFILE, re.M)
     assert f"--uid 1000 --create-home {user}" in DOCKERFILE
-    assert {1000} == {uid for _, document in DOCUMENTS for uid in values(document, "runAsUser")}
+    others = {"redis.yaml"}  # Redis has a user of its own in its image
+    of_ours = [document for name, document in DOCUMENTS if name not in others]
+    assert {1000} == {uid for document in of_ours for uid in values(document, "runAsUser")}
 
 
 def test_what_the_image_copies_exists_and_is_sent():
@@ -171,7 +248,9 @@ def test_kustomize_names_files_that_exist():
     names = kustomization["resources"] + [file.rpartition("=")[2] for file in files]
     assert [name for name in names if not (DEPLOY / name).is_file()] == []
     mounted = {file.partition("=")[0] for file in files}
-    used = {word.partition("/etc/nar/")[2] for word in [*CONTAINER["args"], *probe("readiness")]}
+    jobs = [word for command in commands() for word in command]
+    words = [*CONTAINER["args"], *probe("readiness"), *jobs]
+    used = {word.partition("/etc/nar/")[2] for word in words}
     assert used - {""} == mounted
 
 
@@ -244,7 +323,8 @@ def test_calls_under_way_are_given_the_time_to_end():
 def test_no_secret_is_written_down():
     texts = [path.read_text() for path in DEPLOY.iterdir() if path.is_file()]
     assert (
-        re.findall(r"(?i)(?:password|secret_key|token)\s*[:=]\s*[\"']?\w{8,}", "".join(texts)) == []
+        re.findall(r"(?i)(?:password|secret_key|token)[ \t]*[:=][ \t]*[\"']?\w{8,}", "".join(texts))
+        == []
     )
 
 

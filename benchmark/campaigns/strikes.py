@@ -9,6 +9,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Event
 from typing import Final
 
@@ -134,6 +135,22 @@ def _kill_node(target: Target) -> bool:
     return struck
 
 
+def _change_nodes(target: Target) -> bool:
+    """One node comes on which no worker starts, one comes that is good, and one goes."""
+    target.any_moment()
+    struck = not target.driver.has_ended
+    with TemporaryDirectory() as directory:
+        package = Path(directory) / "cluster"
+        package.mkdir()
+        (package / "__init__.py").write_text("raise ImportError('another library is here')\n")
+        bad = target.nodes.add(variables={"PYTHONPATH": directory})
+        target.nodes.add()
+        target.nodes.remove(target.nodes.workers[0])
+        target.driver.process.join(LIMIT_S)
+        target.nodes.remove(bad)
+    return struck
+
+
 def _hang_store(target: Target) -> bool:
     """Milvus takes connections and answers nothing, until the job has ended."""
     target.any_moment()
@@ -178,6 +195,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "worker killed": Kind(strike=_kill_worker),
     "driver killed": Kind(strike=_kill_driver),
     "node killed": Kind(strike=_kill_node),
+    "nodes change": Kind(strike=_change_nodes),
     "poison models": Kind(("extract poison",), _kill_worker),
     "write fails": Kind(step="write"),
     "rename fails": Kind(step="rename"),

@@ -26,6 +26,7 @@ from rich.console import Console
 from scipy.optimize import nnls
 from stub_ray import Handle, Reference, pool_of, stubbed_ray
 
+from benchmark.speed import hub
 from cluster import embedding
 from cluster.actors import Start
 from cluster.config import EmbedConfig
@@ -228,7 +229,7 @@ def appended(page: str) -> str:
     """A page with this section at its end, in place of the one that it has."""
     costs = kept()
     before = page.partition(HEAD.partition("\n")[0])[0].rstrip("\n")
-    return f"{before}\n\n{section(costs)}" if costs else page
+    return f"{before}\n\n{section(costs)}{hub.section()}" if costs else page
 
 
 def keep(cost: Mapping[str, Any]) -> None:

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from benchmark.speed.measure import peak_memory_mib, report
 from nar.answers.atlas import read_atlas, shipped_atlas
-from nar.index.collection import MIN_EF
-from nar.index.dialect import HNSW
+from nar.index.dialect import HNSW, MIN_EF
 from nar.index.exact import ExactIndex
 from nar.zoo.sources.darts.network import darts_graph
 from nar.zoo.sources.darts.sampling import sample_classes

@@ -50,7 +50,9 @@ def atlas_config(atlas: Atlas, config: IndexConfig, *, is_named: bool) -> IndexC
     """
     if is_named:
         return config
-    name = f"{_digest(atlas)}-v{SCHEMA_VERSION}" + ("-hnsw" if config.kind == "HNSW" else "")
+    name = f"{_digest(atlas)}-v{SCHEMA_VERSION}" + (
+        "" if config.kind == "FLAT" else f"-{config.kind.lower()}"
+    )
     return config.model_copy(update={"uri": str(cache_directory() / name / INDEX)})
 
 

@@ -47,7 +47,7 @@ def serve(
     """
     config = choice.config()
     if kind:
-        index = {"kind": kind, **({"reader_rows": 0} if kind == "HNSW" else {})}
+        index = {"kind": kind, **({} if kind == "FLAT" else {"reader_rows": 0})}
         config = config.model_copy(update={"index": config.index.model_copy(update=index)})
     changed = {name: value for name, value in given.items() if value is not None}
     config = config.model_copy(update={"server": config.server.model_copy(update=changed)})

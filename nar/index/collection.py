@@ -27,9 +27,6 @@ VALUES_A_READ: Final = 1_000
 PAGE_ROWS: Final = 2_000
 # Chosen: so many ids and digests take half a megabyte of an answer.
 DIGEST_PAGE_ROWS: Final = 8_000
-# Neighbours that a search of HNSW keeps on its way, however few hits it wants; measured in
-# results/scale.md.
-MIN_EF: Final = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +235,7 @@ class Collection:
                 filter=expression,
                 limit=limit,
                 output_fields=list(_ENTRY),
-                search_params={"params": {"ef": max(limit, MIN_EF)}},
+                search_params={"params": dialect.search_settings(limit)},
                 consistency_level="Bounded",
                 timeout=self.milvus.timeout_s,
             )

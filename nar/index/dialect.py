@@ -5,7 +5,8 @@ expressions find them: ``labels["text_team"]`` holds the text, ``labels["kind_te
 is one. A key for each kind makes comparisons mean the same in every store.
 """
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from heapq import heapify, heappop, heappush
@@ -15,6 +16,7 @@ import numpy as np
 from pymilvus import DataType, MilvusClient
 from pymilvus.milvus_client import IndexParams
 
+from nar.base.errors import ConfigError
 from nar.base.own_labels import LabelValue, kind_of
 from nar.index import IndexKind
 from nar.index.filters import (
@@ -42,7 +44,90 @@ from nar.index.rows import (
 # Measured in results/scale.md: with these settings a search finds 0.96 to 0.99 of the ten nearest
 # of 30,000 to a million networks.
 HNSW: Final = {"M": 16, "efConstruction": 200}
-_BUILD: Final[dict[IndexKind, dict[str, int]]] = {"FLAT": {}, "HNSW": HNSW}
+# Chosen: cells of an index of cells; Milvus' own advice for a million rows is 4 times their root.
+_CELLS: Final = {"nlist": 4_096}
+# The first Milvus that has any of these kinds, and that all servers which NAR meets are newer than.
+_ANY: Final = (2, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Build:
+    """How an index of one kind is made.
+
+    Attributes:
+        since: The first version of Milvus that has it, by its documentation.
+        settings: Its parameters.
+        is_in_lite: Whether Milvus Lite has it, too.
+    """
+
+    since: tuple[int, int]
+    settings: Mapping[str, object]
+    is_in_lite: bool = False
+
+
+_BUILD: Final[Mapping[IndexKind, _Build]] = {
+    "FLAT": _Build(_ANY, {}, is_in_lite=True),
+    "HNSW": _Build(_ANY, HNSW, is_in_lite=True),
+    # Eight bits a number in place of 32: of the ten nearest of the shipped rows it finds 0.99.
+    "HNSW_SQ": _Build((2, 5), {**HNSW, "sq_type": "SQ8"}, is_in_lite=True),
+    "IVF_SQ8": _Build(_ANY, _CELLS, is_in_lite=True),
+    # One bit a number; without the eight that refine the nearest of them it finds 0.85.
+    "IVF_RABITQ": _Build((2, 6), {**_CELLS, "refine": True, "refine_type": "SQ8"}),
+    # On the disk of the server, which has to be a fast one.
+    "DISKANN": _Build((2, 2), {}),
+}
+# Searches find what they find by how far they look; measured in results/scale.md for HNSW.
+MIN_EF: Final = 128
+# Chosen: a cell of each 64; and so many times the wanted rows are compared by eight bits.
+_LOOKED_AT, _REFINED = 64, 4
+
+
+def check_kind(kind: IndexKind, version: str, uri: str) -> None:
+    """Refuse a kind of index that a store does not have.
+
+    Args:
+        kind: The kind.
+        version: The version of the server, ``2.3.5``; empty for Milvus Lite.
+        uri: Where it is, for the error.
+
+    Raises:
+        ConfigError: Says which versions have it, and which kinds this store has.
+    """
+    build, number = _BUILD[kind], numbers(version)
+    if build.is_in_lite if not version else not number or number >= build.since:
+        return
+    here = [
+        name
+        for name, each in _BUILD.items()
+        if (each.is_in_lite if not version else number >= each.since)
+    ]
+    what = f"Milvus {version}" if version else "Milvus Lite"
+    wanted = ".".join(map(str, build.since))
+    raise ConfigError(
+        f"index.kind: {kind} wants a Milvus server of version {wanted} or newer, and {uri} is "
+        f"{what}, which has {', '.join(here)}"
+    )
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """The first two numbers of a version; empty where it says none.
+
+    Example:
+        >>> numbers("v2.6.9-dev"), numbers("of today")
+        ((2, 6), ())
+    """
+    found = re.match(r"v?(\d+)\.(\d+)", version)
+    return tuple(map(int, found.groups())) if found else ()
+
+
+def search_settings(limit: int) -> dict[str, int]:
+    """What every kind of index wants to know of a search; each takes its own, and no other.
+
+    Args:
+        limit: How many rows are wanted.
+    """
+    near = max(limit, MIN_EF)
+    return {"ef": near, "nprobe": _LOOKED_AT, "search_list": near, "refine_k": _REFINED}
 
 
 def column_schema(dim: int) -> Any:  # noqa: ANN401 -- pymilvus has no types
@@ -64,7 +149,9 @@ def column_schema(dim: int) -> Any:  # noqa: ANN401 -- pymilvus has no types
 def vector_index(kind: IndexKind) -> IndexParams:
     """The parameters with which Milvus makes an index of this kind."""
     indexes = MilvusClient.prepare_index_params()
-    indexes.add_index("embedding", index_type=kind, metric_type="COSINE", params=_BUILD[kind])
+    indexes.add_index(
+        "embedding", index_type=kind, metric_type="COSINE", params=dict(_BUILD[kind].settings)
+    )
     return indexes
 
 

@@ -7,6 +7,7 @@ import logging
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from secrets import token_hex
 from threading import Lock
@@ -38,6 +39,20 @@ _RECONNECT: Final = {
 }
 
 
+# What `make milvus` installs, the newest on the package index, and every test of a server runs on.
+TESTED: Final = "2.3.5"
+_UNKNOWN: Final = "unknown"
+
+log = logging.getLogger(__name__)
+
+
+@cache
+def warn_of_untested(version: str) -> None:
+    """Say once in a process that nobody has tested a version of the server."""
+    if version != TESTED:
+        log.warning("Milvus %s was never tested with NAR, Milvus %s was", version, TESTED)
+
+
 class MilvusRefusedError(IndexUnavailableError):
     """Milvus answered, but refused: most often, the collection was replaced meanwhile."""
 
@@ -59,6 +74,7 @@ class Milvus:
     Attributes:
         uri: The address or the directory.
         session: Tells this connection from all others.
+        version: Of the server; empty for Milvus Lite, and ``unknown`` where it does not say.
 
     Raises:
         ConfigError: The URI is neither a ``.db`` path nor an address.
@@ -87,6 +103,7 @@ class Milvus:
         except BaseException:
             self._stop_lite()
             raise
+        self.version = "" if self._lite else self._asked_version()
 
     def _connect(self, config: IndexConfig) -> MilvusClient:
         uri = f"http://{LOOPBACK}:{self._lite.port}" if self._lite else config.uri
@@ -99,6 +116,17 @@ class Milvus:
                 dedicated=True,
                 grpc_options=_RECONNECT,
             )
+
+    def _asked_version(self) -> str:
+        """The version of the server; one that was never tested is told once."""
+        try:
+            with self.reaching("say its version"):
+                version = str(self._client.get_server_version(timeout=self._timeout_s))
+        except IndexUnavailableError:
+            # Whoever reads does not need it, and a server that may come back is asked again.
+            return _UNKNOWN
+        warn_of_untested(version.removeprefix("v"))
+        return version.removeprefix("v")
 
     def close(self) -> None:
         """End the connection; a Milvus Lite index is released for other processes."""

@@ -29,6 +29,7 @@ from nar.index.collection import (
     create_collection,
     find_collection,
 )
+from nar.index.dialect import check_kind
 from nar.index.finishing import is_built_late
 from nar.index.milvus import Milvus, MilvusRefusedError
 from nar.index.rows import is_fingerprint
@@ -109,6 +110,7 @@ def staging_collection(
         IndexMismatchError: The job was begun for other vectors.
     """
     _check_names(encoder, job)
+    check_kind(config.kind, milvus.version, milvus.uri)
     name = _unpublished(milvus, f"arch_{encoder[:16]}_v{SCHEMA_VERSION}_{job or token_hex(6)}")
     staging = find_collection(milvus, name)
     if staging and not is_made(staging):

@@ -23,7 +23,9 @@ class IndexConfig(Settings):
     uri: str = Field("work/index.db", description="a path ending in .db (Milvus Lite) or http://…")
     token: str | None = Field(None, description="token of a Milvus server", repr=False)
     alias: str = Field("architectures", pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")
-    kind: IndexKind = Field("FLAT", description="FLAT is exact, HNSW faster")
+    kind: IndexKind = Field(
+        "FLAT", description="FLAT is exact, HNSW faster; the others take less memory of a server"
+    )
     is_apart: bool = Field(
         False, description="run Milvus Lite in a process of its own, as servers do in any case"
     )

@@ -187,3 +187,71 @@ def test_on_ray_a_bad_node_is_named_by_its_host_and_labels(nodes, tmp_path):
     assert run.stdout == "500\n", run.stderr
     assert "left out, for no worker starts there: " in run.stderr
     assert ") labelled rack=seven: ImportError: this node has another" in run.stderr
+
+
+CHANGING = """
+import os
+import sys
+import time
+from pathlib import Path
+
+from cluster.actors import ActorPool, Item, WorkerKind, starter
+from cluster.config import ClusterConfig, PoolConfig
+from cluster.resources import PoolSize, Reservation
+from cluster.session import connect
+
+gates = {int(path.name): path for path in map(Path, sys.argv[1:])}
+
+class Worker:
+    def __init__(self):
+        if "BAD_NODE" in os.environ:
+            raise ImportError("this node has another library")
+
+    def work(self, key):
+        # What comes behind a gate waits until the test has changed the nodes.
+        for number, gate in gates.items():
+            while int(key) >= number and not gate.exists():
+                time.sleep(0.01)
+        return os.environ.get("NODE", "")
+
+with connect(ClusterConfig()):
+    share = Reservation(1, 0, None)
+    kind = WorkerKind(starter(Worker, share), lambda worker, key: worker.work.remote(key))
+    pool = ActorPool(kind, PoolSize(share), PoolConfig(max_attempts=3))
+    for outcome in pool.run(Item(str(n)) for n in range(600)):
+        print(outcome.key, outcome.value, flush=True)
+"""
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+def test_on_ray_one_node_joins_one_leaves_and_one_is_bad_and_all_is_done(tmp_path):
+    script = tmp_path / "job.py"
+    script.write_text(CHANGING)
+    joined, left = tmp_path / "200", tmp_path / "400"
+    done: list[list[str]] = []
+    with running_nodes(0) as nodes:
+        leaves = nodes.add(variables={"NODE": "leaves"})
+        nodes.add(labels={"rack": "seven"}, variables={"BAD_NODE": "1"})
+        told = {**nodes.job_environment(), "PYTHONPATH": str(ROOT)}
+        errors = (tmp_path / "errors").open("w+")
+        command = [sys.executable, script, joined, left]
+        with subprocess.Popen(
+            command, env=told, stdout=subprocess.PIPE, stderr=errors, text=True
+        ) as job:
+            assert job.stdout is not None
+            for line in job.stdout:
+                done.append(line.split())
+                if len(done) == 150:
+                    nodes.add(variables={"NODE": "joins"})
+                    joined.touch()
+                if done[-1][1] == "joins" and not left.exists():
+                    nodes.remove(leaves)
+                    left.touch()
+    errors.seek(0)
+    said = errors.read()
+    assert sorted(int(key) for key, _ in done) == list(range(600)), said
+    by_node = [node for _, node in done]
+    assert by_node.count("leaves") >= 150
+    assert by_node.count("joins") >= 200
+    assert said.count(") labelled rack=seven: ImportError: this node has another") == 1

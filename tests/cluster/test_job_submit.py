@@ -118,12 +118,13 @@ def test_the_figures_of_a_job_stay_in_prometheus_after_it(head, tmp_path):
     def figures() -> dict[tuple[str, str], float]:
         with urlopen(f"{head.metrics}/metrics") as answer:
             families = text_string_to_metric_families(answer.read().decode())
-        labels = ("outcome", "state")
+        labels = ("outcome", "state", "kind", "reason")
         return {
             (sample.name, next(filter(None, map(sample.labels.get, labels)), "")): sample.value
             for family in families
             for sample in family.samples
-            if sample.name.startswith("ray_nar_job") and sample.labels["job"] == "extract"
+            if sample.name.startswith("ray_nar_job")
+            and (sample.labels["job"], sample.labels["workspace"]) == ("extract", str(tmp_path))
         }
 
     success = ("ray_nar_job_last_success_timestamp_seconds", "")
@@ -134,6 +135,12 @@ def test_the_figures_of_a_job_stay_in_prometheus_after_it(head, tmp_path):
     # One of each source, though that of the file has no row.
     assert shown["ray_nar_job_shards", "written"] == 2
     assert shown["ray_nar_job_left_seconds", ""] == 0
+    assert shown["ray_nar_job_failures", "capture"] == 1
+    assert shown["ray_nar_job_run", ""] == 1
+    (tmp_path / "sizes.yaml").write_text("extract: {cpus: 500}")
+    too_large = ("--restart", "--cluster-config", str(tmp_path / "sizes.yaml"))
+    assert head.submit(*command, *too_large).returncode != 0
+    wait_for(lambda: ("ray_nar_job_failed_runs_total", "NoRoomError") in figures())
 
 
 def test_a_name_that_was_submitted_is_not_run_again_and_its_log_stays(head, tmp_path):
