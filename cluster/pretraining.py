@@ -49,6 +49,9 @@ from nar.graphs.ragged import offsets
 from nar.motifs.config import MotifConfig
 
 RUNS = "pretraining"
+_SAMPLES: Final = "samples-"
+# The version of what is kept of a corpus: counts up with every change of what samples hold.
+SAMPLES_VERSION: Final = 1
 # Chosen: if the newest checkpoint is damaged, `last_state` takes the checkpoint before.
 CHECKPOINTS_KEPT = 2
 # Chosen: how often Ray Train polls its workers, in seconds. For a worker an epoch ends when Ray
@@ -71,6 +74,7 @@ class TrainTask:
         recipe: Which encoder, and how it learns.
         threads: Threads of each worker.
         epochs: A queue that gets the report of every epoch.
+        samples: Folder that keeps what the workers read of the corpus.
     """
 
     corpus: Location
@@ -79,6 +83,7 @@ class TrainTask:
     recipe: EncoderRecipe
     threads: int
     epochs: Queue
+    samples: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +137,17 @@ def pretrain_on_cluster(
     if restart:
         rmtree(root / RUNS / name, ignore_errors=True)
     recipe = config.pretraining
-    with job_telemetry("pretrain") as telemetry, _shown(recipe, telemetry) as (queue, reports):
+    samples = root / RUNS / samples_name(manifest, config)
+    for other in samples.parent.glob(f"{_SAMPLES}*"):
+        if other != samples:  # of a former corpus, or a part that a killed worker has left
+            rmtree(other, ignore_errors=True)
+    with (
+        job_telemetry("pretrain", root) as telemetry,
+        _shown(recipe, telemetry) as (queue, reports),
+    ):
         threads = max(1, int(sizes.cpus))
         target = Workspace(root).checkpoint
-        task = TrainTask(read_from, target, config.motifs, recipe, threads, queue)
+        task = TrainTask(read_from, target, config.motifs, recipe, threads, queue, samples)
         _fit(task, sizes, ray.train.RunConfig(name=name, storage_path=str(root / RUNS)))
     return PretrainReport(
         directory=workspace.checkpoint,
@@ -151,6 +163,13 @@ def run_name(manifest: Manifest, config: NarConfig) -> str:
     parts = [entry.identity for entry in manifest.shards]
     parts += [config.motifs.model_dump_json(), config.pretraining.model_dump_json()]
     return sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def samples_name(manifest: Manifest, config: NarConfig) -> str:
+    """Name of the folder with what an encoder learns from: by the corpus, and how it is cut."""
+    parts = [entry.identity for entry in manifest.shards]
+    parts += [str(SAMPLES_VERSION), config.pretraining.encoder, config.motifs.model_dump_json()]
+    return _SAMPLES + sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
 def _check_batches(rows: int, recipe: EncoderRecipe, sizes: PretrainConfig) -> None:
@@ -238,6 +257,7 @@ def train_on_worker(config: dict[str, TrainTask]) -> None:
         worker=Worker(share, get_device(), prepare_model),
         start=last_state(),
         after_epoch=after_epoch,
+        kept=task.samples,
     )
     if share.rank == 0:
         save_checkpoint(task.checkpoint, encoder)
@@ -278,6 +298,7 @@ def _shown(
                 number = first[report.stage] + report.epoch
                 more = max(0, number - max(reports, default=0))
                 advance(more)
+                telemetry.losses[report.stage] = report.loss
                 telemetry.count("epoch", more)
                 reports[number] = report
 

@@ -4,10 +4,11 @@ Ray exports the metrics of its processes, and forgets them when the processes en
 has one small actor that outlives the jobs and shows the metrics of all jobs, the last success
 included. The metrics are
 ``ray_nar_job_records`` by outcome, ``ray_nar_job_shards`` by state, ``ray_nar_job_failures`` by
-kind, ``ray_nar_job_left_seconds``, ``ray_nar_job_last_success_timestamp_seconds`` and
-``ray_nar_job_failed_runs_total`` by the error, each by job and workspace. ``ray_nar_job_run`` is 1
-for the run that was last begun: a label of its own on every metric would leave a series of each
-night, and sums over them would count rows many times.
+kind, ``ray_nar_job_loss`` by stage, ``ray_nar_job_left_seconds``,
+``ray_nar_job_last_success_timestamp_seconds`` and ``ray_nar_job_failed_runs_total`` by the error,
+each by job and workspace. ``ray_nar_job_run`` is 1 for the run that was last begun: a label of its
+own on every metric would leave a series of each night, and sums over them would count rows many
+times.
 
 A job on a cluster of its own has nobody to ask. So each job that succeeds also leaves
 ``metrics/nar_job_NAME.prom`` in its workspace, for the textfile collector of a node exporter: when
@@ -73,6 +74,7 @@ class TelemetryActor:
             "outcome": Gauge("nar_job_records", "Records of a job.", (*_OF, "outcome")),
             "state": Gauge("nar_job_shards", "Shards of a job.", (*_OF, "state")),
             "kind": Gauge("nar_job_failures", "Records that failed.", (*_OF, "kind")),
+            "stage": Gauge("nar_job_loss", "The last loss of each stage.", (*_OF, "stage")),
             "run": Gauge("nar_job_run", "1 for the run that was last begun.", (*_OF, "run")),
         }
         self._left = Gauge("nar_job_left_seconds", "How long a job takes from here.", _OF)
@@ -81,7 +83,7 @@ class TelemetryActor:
         )
         self._failed = RunCounter("nar_job_failed_runs", "Runs that failed.", (*_OF, "reason"))
 
-    def show(self, of: Of, counts: Mapping[str, Mapping[str, int]], left_s: float) -> None:
+    def show(self, of: Of, counts: Mapping[str, Mapping[str, float]], left_s: float) -> None:
         """Show how far a job is.
 
         Args:
@@ -93,7 +95,7 @@ class TelemetryActor:
             self._set(label, of, values)
         self._left.set(left_s, of.labels)
 
-    def _set(self, label: str, of: Of, counts: Mapping[str, int]) -> None:
+    def _set(self, label: str, of: Of, counts: Mapping[str, float]) -> None:
         """Set a gauge; a value of the label that only an earlier run had gets 0."""
         self._shown[label, of] |= counts.keys()
         for name in self._shown[label, of]:
@@ -120,6 +122,7 @@ class JobTelemetry:
         records: Records counted so far, by outcome.
         shards: Number of shards by state.
         failures: Records that failed, by kind.
+        losses: The last loss of each stage of a pretraining.
     """
 
     job: JobName
@@ -129,6 +132,7 @@ class JobTelemetry:
     records: Counter[str] = field(default_factory=Counter)
     shards: dict[str, int] = field(default_factory=dict)
     failures: Counter[str] = field(default_factory=Counter)
+    losses: dict[str, float] = field(default_factory=dict)
     pace: Pace = field(default_factory=Pace)
     _sent_at: float = 0.0
 
@@ -146,10 +150,11 @@ class JobTelemetry:
             return
         done = self.records.total()
         left_s = self.pace.left_s(self._sent_at, done, self.total)
-        counts = {
+        counts: dict[str, Mapping[str, float]] = {
             "outcome": dict(self.records),
             "state": dict(self.shards),
             "kind": dict(self.failures),
+            "stage": dict(self.losses),
             "run": {ray.get_runtime_context().get_job_id(): 1},
         }
         self.actor.show.remote(self.of, counts, left_s)
@@ -202,6 +207,7 @@ SHOWN: Final = (
     "ray_nar_job_records",
     "ray_nar_job_shards",
     "ray_nar_job_failures",
+    "ray_nar_job_loss",
     "ray_nar_job_run",
     "ray_nar_job_left_seconds",
     "ray_nar_job_last_success_timestamp_seconds",

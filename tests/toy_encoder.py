@@ -64,6 +64,9 @@ def untrained(config):
     return Toy(config, torch.ones(config.operators))
 
 
+KEEPS = None
+
+
 def collect(architectures, motifs):
     return [item.graph for item in architectures], motifs
 

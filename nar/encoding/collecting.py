@@ -5,10 +5,13 @@ Graphs are not kept. The samples of many graphs may be larger than memory: a `Sp
 
 import mmap
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from pathlib import Path
+from secrets import token_hex
+from shutil import rmtree
 from tempfile import TemporaryFile
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar, cast, get_type_hints
 from weakref import finalize
 
 import numpy as np
@@ -22,6 +25,8 @@ from nar.graphs.graph import ComputationalGraph
 NODES_A_CHUNK: Final = 300_000
 
 _SPOOL_PREFIX: Final = "nar-spool-"
+# Chosen: smaller arrays are read, since a mapping of each costs as much.
+_MAPPED_BYTES: Final = 64 * 2**20
 
 SamplesT = TypeVar("SamplesT", covariant=True)
 
@@ -156,6 +161,59 @@ def chunks(
         nodes += item.graph.nodes
     if chunk:
         yield chunk
+
+
+def keep_samples(folder: Path, samples: object) -> None:
+    """Keep samples for other processes and later runs: records of arrays, each array a file.
+
+    Args:
+        folder: Made whole or not at all; where another process was first, its own stays.
+        samples: A dataclass of arrays, and of such dataclasses; everything else is left out.
+    """
+    part = folder.with_name(f"{folder.name}.{token_hex(4)}.part")
+    _write(part, samples)
+    try:
+        part.rename(folder)
+    except OSError:  # another process was first: it has written the same
+        rmtree(part)
+
+
+def _write(folder: Path, record: Any) -> None:  # noqa: ANN401 -- any dataclass
+    folder.mkdir(parents=True)
+    for name in (each.name for each in fields(record)):
+        value = getattr(record, name)
+        if isinstance(value, np.ndarray):
+            np.save(folder / f"{name}.npy", value, allow_pickle=False)
+        elif is_dataclass(value):
+            _write(folder / name, value)
+
+
+def kept_samples(folder: Path, kind: type[SamplesT], given: Mapping[str, object]) -> SamplesT:
+    """Samples that `keep_samples` has kept; large arrays are mapped from their files.
+
+    Args:
+        folder: Where they are.
+        kind: Their class.
+        given: Fields that are no arrays, by name.
+
+    Raises:
+        OSError: They are not there, or a file is damaged.
+        ValueError: A file is damaged.
+    """
+    hints = get_type_hints(kind)
+    values = {
+        name: given[name] if name in given else _read(folder, name, hints[name], given)
+        for name in hints
+    }
+    return kind(**values)
+
+
+def _read(folder: Path, name: str, kind: Any, given: Mapping[str, object]) -> object:  # noqa: ANN401
+    if is_dataclass(kind):
+        return kept_samples(folder / name, cast("type[object]", kind), given)
+    file = folder / f"{name}.npy"
+    is_large = file.stat().st_size > _MAPPED_BYTES
+    return np.load(file, mmap_mode="r" if is_large else None, allow_pickle=False)
 
 
 class Spool:

@@ -7,6 +7,7 @@ An epoch is cut into batches of shuffled items, and each worker takes a part of 
 """
 
 import json
+import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from functools import partial
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
+from shutil import rmtree
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -26,11 +28,14 @@ from torch.optim import Adam, Optimizer
 
 from nar.base.errors import CheckpointError, ConfigError
 from nar.base.files import write_whole
+from nar.encoding.collecting import keep_samples, kept_samples
 from nar.encoding.encoder import Encoder
 from nar.encoding.recipe import EncoderRecipe, StageRecipe
 from nar.encoding.registry import ENCODERS
 from nar.graphs.architecture import Architecture
 from nar.motifs.config import MotifConfig
+
+log = logging.getLogger(__name__)
 
 # A contrast needs two items: one, and another from which it is to differ.
 SMALLEST_SHARE = 2
@@ -309,7 +314,13 @@ def train_step(model: nn.Module, optimizer: Optimizer, batch: object, share: Bat
 
 
 class TrainingModule(Protocol):
-    """A module that trains encoders of one kind, from settings of its own types."""
+    """A module that trains encoders of one kind, from settings of its own types.
+
+    Attributes:
+        KEEPS: The class of its samples where it is one of arrays alone, which can be kept.
+    """
+
+    KEEPS: type[Any] | None
 
     def collect(self, architectures: Iterable[Architecture], motifs: MotifConfig) -> Any:  # noqa: ANN401
         """The samples that an encoder of this kind learns from, of a type of its own.
@@ -342,6 +353,7 @@ def pretrain(
     worker: Worker = LONE,
     start: TrainingState | None = None,
     after_epoch: AfterEpoch = no_report,
+    kept: Path | None = None,
 ) -> Encoder:
     """Train all stages on a whole corpus.
 
@@ -352,10 +364,32 @@ def pretrain(
         worker: This process among the workers.
         start: State to go on from, given by ``after_epoch`` with the same corpus and settings.
         after_epoch: Called after every epoch; the state is valid during the call.
+        kept: Folder with the samples of this corpus, cut so, which is written where it is missing:
+            then nothing is read of the corpus.
 
     Raises:
         ConfigError: Too few samples for the number of workers, or the loss is no longer finite.
     """
     module = training_module(recipe.encoder)
-    samples = module.collect(architectures, motifs)
+    samples = _samples(module, architectures, motifs, kept)
     return module.pretrain(samples, recipe, worker=worker, start=start, after_epoch=after_epoch)
+
+
+def _samples(
+    module: TrainingModule,
+    architectures: Iterable[Architecture],
+    motifs: MotifConfig,
+    kept: Path | None,
+) -> Any:  # noqa: ANN401 -- of a type of the module
+    if kept is None or module.KEEPS is None:
+        return module.collect(architectures, motifs)
+    try:
+        return kept_samples(kept, module.KEEPS, {"config": motifs})
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:
+        log.warning("the samples in %s are damaged (%s): the corpus is read again", kept, error)
+        rmtree(kept, ignore_errors=True)
+    samples = module.collect(architectures, motifs)
+    keep_samples(kept, samples)
+    return samples

@@ -1,10 +1,13 @@
 """Figures of jobs for Prometheus; `test_job_submit.py` reads them where Prometheus does."""
 
+from types import SimpleNamespace
+
 import pytest
 import ray
 from prometheus_client.parser import text_string_to_metric_families
 
-from cluster.telemetry import KEPT, job_telemetry
+from cluster.telemetry import KEPT, Of, job_telemetry
+from nar.base.errors import ConfigError
 
 
 def test_a_job_that_succeeds_leaves_its_metrics_and_one_that_fails_leaves_those_before(tmp_path):
@@ -33,3 +36,23 @@ def test_figures_that_are_gone_do_not_undo_a_job(ray_cluster, monkeypatch, caplo
     with job_telemetry("draw") as telemetry:
         ray.kill(telemetry.actor)
     assert "the success of draw is not shown" in caplog.text
+
+
+class Shown:
+    """What the actor was told, called like an actor."""
+
+    def __init__(self):
+        self.told = []
+
+    def __getattr__(self, name):
+        return SimpleNamespace(remote=lambda *values: self.told.append((name, *values)))
+
+
+def test_a_run_that_fails_is_counted_by_its_error_and_workspace(tmp_path, monkeypatch):
+    actor = Shown()
+    monkeypatch.setenv("RAY_ADDRESS", "of a cluster that others see")
+    monkeypatch.setattr("cluster.telemetry._actor", lambda: actor)
+    monkeypatch.setattr("cluster.telemetry.ray.get", lambda *_, **__: None)
+    with pytest.raises(ConfigError), job_telemetry("embed", tmp_path):
+        raise ConfigError("no such encoder")
+    assert actor.told == [("fail", Of("embed", str(tmp_path)), "ConfigError")]

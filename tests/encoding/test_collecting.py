@@ -2,14 +2,15 @@
 
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from encoding import DEFAULT_RECIPE, RECIPE, three_family_corpus
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nar.encoding.checkpoint import fingerprint
-from nar.encoding.collecting import chunks, collected, kin_targets
-from nar.encoding.training import pretrain
+from nar.encoding.collecting import chunks, collected, keep_samples, kept_samples, kin_targets
+from nar.encoding.training import pretrain, training_module
 from nar.motifs.config import MotifConfig
 
 CORPUS = three_family_corpus()
@@ -22,6 +23,40 @@ def test_a_corpus_in_small_parts_teaches_the_same(recipe, monkeypatch):
     monkeypatch.setattr(f"nar.encoding.{recipe.encoder}.pretraining.NODES_A_CHUNK", 100)
     in_parts = pretrain(iter(CORPUS), MotifConfig(), recipe)
     assert fingerprint(in_parts) == fingerprint(whole)
+
+
+def never():
+    raise AssertionError("the corpus was read")
+    yield
+
+
+def test_kept_samples_teach_the_same_and_nothing_is_read_of_the_corpus(tmp_path, caplog):
+    recipe, kept = DEFAULT_RECIPE, tmp_path / "samples"
+    first = pretrain(CORPUS, MotifConfig(), recipe, kept=kept)
+    again = pretrain(never(), MotifConfig(), recipe, kept=kept)
+    assert (
+        fingerprint(again)
+        == fingerprint(first)
+        == fingerprint(pretrain(CORPUS, MotifConfig(), recipe))
+    )
+    # Whoever was second leaves what the first has written.
+    keep_samples(kept, training_module("default").collect(CORPUS[:3], MotifConfig()))
+    assert [each.name for each in tmp_path.iterdir()] == ["samples"]
+    file = kept / "graphs" / "codes.npy"
+    file.write_bytes(file.read_bytes()[:40])
+    assert fingerprint(pretrain(CORPUS, MotifConfig(), recipe, kept=kept)) == fingerprint(first)
+    assert "are damaged" in caplog.text
+
+
+def test_large_arrays_are_mapped(tmp_path, monkeypatch):
+    monkeypatch.setattr("nar.encoding.collecting._MAPPED_BYTES", 0)
+    samples = training_module("default").collect(CORPUS, MotifConfig())
+    keep_samples(tmp_path / "kept", samples)
+    read = kept_samples(tmp_path / "kept", type(samples), {"config": MotifConfig()})
+    assert isinstance(read.graphs.codes, np.memmap)
+    np.testing.assert_array_equal(read.graphs.codes, samples.graphs.codes)
+    np.testing.assert_array_equal(read.motifs.sets.start, samples.motifs.sets.start)
+    np.testing.assert_array_equal(read.targets.families, samples.targets.families)
 
 
 @given(st.integers(1, 2 * sum(item.graph.nodes for item in CORPUS)))

@@ -193,6 +193,9 @@ def relatives_together(
     return by_family[np.argsort(turn, kind="stable")]
 
 
+KEEPS = FeatureSamples
+
+
 def collect(architectures: Iterable[Architecture], motifs: MotifConfig) -> FeatureSamples:
     """The samples of a corpus; the families of composed models depend on their encoders, too."""
     return collected(architectures, FeatureReader(motifs), kin_targets, nodes_a_chunk=NODES_A_CHUNK)

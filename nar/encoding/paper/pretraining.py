@@ -120,6 +120,10 @@ class MacroBatches:
         )
 
 
+# They are lists of small graphs.
+KEEPS = None
+
+
 def collect(architectures: Iterable[Architecture], motifs: MotifConfig) -> Samples:
     """The samples of a corpus, with the targets of the paper."""
     return collected(
