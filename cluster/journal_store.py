@@ -9,6 +9,7 @@ import logging
 import sqlite3
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -151,6 +152,23 @@ class JournalStore:
         except sqlite3.DatabaseError as error:
             raise self._damaged(error) from error
 
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """Inside, what is written comes to be all together, or not at all.
+
+        Raises:
+            CorpusError: It could not be written, as where a disk is full.
+        """
+        connection = self._connection()
+        try:
+            with connection:
+                yield connection
+        except sqlite3.DatabaseError as error:
+            raise CorpusError(
+                f"{self._path} cannot be written ({error}); make room, and run again: what was "
+                "captured is in the batches beside it"
+            ) from error
+
     def states(self) -> dict[int, State]:
         """Each batch's file as it was."""
         found = self._asked("SELECT batch, sha256, size, written FROM batches")
@@ -166,8 +184,7 @@ class JournalStore:
         self, batch: int, state: State, run: str, items: Iterable[StoredItem] = ()
     ) -> None:
         """Note a batch with its items, all or nothing; of two batches that have one, the later."""
-        connection = self._connection()
-        with connection:
+        with self._writing() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO batches VALUES (?, ?, ?, ?, ?)",
                 [batch, state.sha256, state.size, state.written, run],
@@ -182,8 +199,7 @@ class JournalStore:
 
     def forget(self, batches: Sequence[int]) -> None:
         """Forget batches and their items."""
-        connection = self._connection()
-        with connection:
+        with self._writing() as connection:
             for batch in batches:
                 connection.execute("DELETE FROM batches WHERE batch = ?", [batch])
             # One pass over all items: there is no index of batches, which would take as much room.
@@ -191,8 +207,7 @@ class JournalStore:
 
     def forget_old(self) -> None:
         """Forget the captures of each model but the latest."""
-        connection = self._connection()
-        with connection:
+        with self._writing() as connection:
             connection.execute(_OLD, [_KEPT])
 
     def find(self, name: str, identity: str) -> StoredItem | None:

@@ -23,7 +23,6 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from nar.zoo.timing import CaptureSeconds
 from rich.console import Console
 
 from cluster import hub
@@ -39,6 +38,7 @@ from nar.graphs.canonical import canonical
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.ops import ATTRIBUTES, op_id
 from nar.zoo import ZooCapture
+from nar.zoo.spec import CaptureSeconds
 
 KEPT: Final = Path(__file__).parents[2] / "results" / "hub.json"
 REPOSITORIES: Final = 100_000

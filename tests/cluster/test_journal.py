@@ -1,7 +1,9 @@
 """The journal: whatever was written survives, whatever is damaged was never there."""
 
 import os
+import sqlite3
 import tracemalloc
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -164,6 +166,17 @@ def test_a_batch_whose_writer_died_before_the_store_knew_of_it_counts(journal, t
     other = Journal(tmp_path / "other")
     other.write([chain("timm:two")], RUN)
     (tmp_path / "other/000000.parquet").rename(tmp_path / "000001.parquet")
+    assert Journal(tmp_path).find("timm:two", "id").batch == 1
+
+
+def test_a_store_that_cannot_be_written_is_told_and_the_batch_is_not_lost(journal, tmp_path):
+    journal.write([chain("timm:one")], RUN)
+    with closing(sqlite3.connect(tmp_path / "journal.sqlite", timeout=0)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        journal._store._open.execute("PRAGMA busy_timeout = 0")
+        with pytest.raises(CorpusError, match="cannot be written .*locked"):
+            journal.write([chain("timm:two")], RUN)
+    journal.close()
     assert Journal(tmp_path).find("timm:two", "id").batch == 1
 
 
