@@ -37,8 +37,7 @@ from nar.graphs.architecture import Labels, architecture
 from nar.graphs.canonical import canonical
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.ops import ATTRIBUTES, op_id
-from nar.zoo import ZooCapture
-from nar.zoo.spec import CaptureSeconds
+from nar.zoo.spec import CaptureSeconds, ZooCapture
 
 KEPT: Final = Path(__file__).parents[2] / "results" / "hub.json"
 REPOSITORIES: Final = 100_000

@@ -174,7 +174,7 @@ def test_a_store_that_cannot_be_written_is_told_and_the_batch_is_not_lost(journa
     with closing(sqlite3.connect(tmp_path / "journal.sqlite", timeout=0)) as other:
         other.execute("BEGIN EXCLUSIVE")
         journal._store._open.execute("PRAGMA busy_timeout = 0")
-        with pytest.raises(CorpusError, match="cannot be written .*locked"):
+        with pytest.raises(CorpusError, match=r"cannot be written .*locked"):
             journal.write([chain("timm:two")], RUN)
     journal.close()
     assert Journal(tmp_path).find("timm:two", "id").batch == 1
