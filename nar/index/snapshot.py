@@ -27,8 +27,6 @@ from nar.index.rows import COLUMNS, COUNTS, OWN, IndexRow
 
 # The version of the format of the files: counts up with every change.
 FORMAT_VERSION: Final = 1
-# Versions of format and columns that are read: in the former one rows had no labels of their own.
-_READ: Final = ((FORMAT_VERSION, SCHEMA_VERSION), (FORMAT_VERSION, SCHEMA_VERSION - 1))
 MANIFEST: Final = "manifest.json"
 _ANOTHER: Final = "restore another snapshot"
 
@@ -301,7 +299,8 @@ def restore_snapshot(
     """
     snapshot = Snapshot.read(directory)
     versions = (snapshot.format_version, snapshot.schema_version)
-    if versions not in _READ:
+    # In the columns before these, rows had no labels of their own.
+    if versions not in ((FORMAT_VERSION, SCHEMA_VERSION), (FORMAT_VERSION, SCHEMA_VERSION - 1)):
         raise SnapshotError(
             f"{directory} has format {versions[0]} and schema version {versions[1]}, wanted "
             f"{FORMAT_VERSION} and {SCHEMA_VERSION}; use the version of NAR that took it"
