@@ -25,8 +25,8 @@ Half = Annotated[
     typer.Argument(help="Half of the libraries; rest: what was not drawn at first of the second."),
 ]
 Purpose = Annotated[
-    Literal["tuned", "earlier", "before", "last"],
-    typer.Argument(help="Which of the repositories; again those chosen before the last."),
+    Literal["tuned", "earlier", "before", "since", "last"],
+    typer.Argument(help="Which of the repositories, in the order in which they were chosen."),
 ]
 Results = Annotated[Path | None, typer.Option(help="Directory that gets the answers and the page.")]
 
@@ -73,6 +73,9 @@ def in_repositories(
     box: Annotated[
         Path, typer.Argument(help="Command: BOX SCRATCH COMMAND..., without network, read-only.")
     ],
+    again: Annotated[
+        bool, typer.Option("--again", help="Keep the answers of the first look.")
+    ] = False,
     results: Results = None,
 ) -> None:
     """Ask about the main class of each repository, and four others, for some 20 minutes."""
@@ -93,7 +96,7 @@ def in_repositories(
             sys.stdout.flush()
             answers += came
             # A run takes long: what is there stays if it ends.
-            _keep(results, "before_again" if purpose == "before" else purpose, answers)
+            _keep(results, f"{purpose}_again" if again else purpose, answers)
 
 
 @app.command()

@@ -30,7 +30,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "python -m benchmark asked classes rest --results results",
     "written": "python -m benchmark asked written --results results",
     "repositories": "python -m benchmark asked repositories tuned FOLDER BOX --results results\n"
-    "python -m benchmark asked repositories before FOLDER BOX --results results\n"
+    "python -m benchmark asked repositories since FOLDER BOX --again --results results\n"
     "python -m benchmark asked repositories last FOLDER BOX --results results",
 }
 
@@ -206,9 +206,12 @@ def _of_repositories(measured: Measured) -> Iterator[str]:
 
 _TITLES: Final[Mapping[str, str]] = {
     "last": "Chosen last: nothing was tuned on them, and each was asked once",
-    "before_again": "Chosen before, second look: their failures had been read, kinds of them were "
-    "mended on other repositories",
-    "before": "Chosen before, first look: nothing was tuned on them",
+    "since_again": "Chosen before the last, second look: their failures had been read, kinds of "
+    "them were mended on models of our own",
+    "since": "Chosen before the last, first look: nothing was tuned on them",
+    "before_again": "Chosen before those, second look: their failures had been read, kinds of them "
+    "were mended on other repositories",
+    "before": "Chosen before those, first look: nothing was tuned on them",
     "earlier": "Chosen first, asked of an earlier state; now kinds are mended on them",
     "tuned": "Their failures were looked at",
 }

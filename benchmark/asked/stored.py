@@ -26,8 +26,10 @@ class Measured:
         written: Of written networks.
         tuned: Of repositories whose failures were looked at.
         earlier: Of repositories that were chosen first, at the first look.
-        before: Of repositories that were chosen before the last, at the first look.
+        before: Of repositories that were chosen next, at the first look.
         before_again: Of the same repositories, at the second look.
+        since: Of repositories that were chosen before the last, at the first look.
+        since_again: Of the same repositories, at the second look.
         last: Of repositories on which nothing was tuned, and that were asked once.
     """
 
@@ -41,6 +43,8 @@ class Measured:
     earlier: tuple[Answer, ...] = ()
     before: tuple[Answer, ...] = ()
     before_again: tuple[Answer, ...] = ()
+    since: tuple[Answer, ...] = ()
+    since_again: tuple[Answer, ...] = ()
     last: tuple[Answer, ...] = ()
 
 
@@ -55,6 +59,8 @@ _READERS: Final[dict[str, Callable[[dict[str, Any]], Asked | Answer]]] = {
     "earlier": Answer.from_plain,
     "before": Answer.from_plain,
     "before_again": Answer.from_plain,
+    "since": Answer.from_plain,
+    "since_again": Answer.from_plain,
     "last": Answer.from_plain,
 }
 

@@ -1,5 +1,6 @@
 """What a name of a user's file makes: a module, and its inputs or None."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -24,6 +25,11 @@ from nar.own.user_code import UserCode
 
 # Attributes of the module or of its factory; the last name is Lightning's.
 _EXAMPLES = ("example_inputs", "example_input", "example_input_array")
+# What Python says of a `print` without brackets, of `except Error, e`, of `0777`, of mixed tabs.
+_PYTHON_2: Final = re.compile(
+    r"Missing parentheses in call to|exception types must be parenthesized|"
+    r"leading zeros in decimal|inconsistent use of tabs"
+)
 # Chosen: names in a message; more do not fit into two lines of a terminal.
 _SHOWN: Final = 5
 Made = tuple[nn.Module, object]
@@ -103,12 +109,23 @@ def _target(name: str, code: UserCode, factory: str) -> Any:  # noqa: ANN401
         module = code.module(factory)
         target = getattr(module, factory, None)
     except (Exception, SystemExit) as error:
-        raise CaptureError(name, "-", reason_of(error)) from error
+        raise CaptureError(name, "-", _why(error)) from error
     if target is None:
         raise UnknownArchitectureError(
             f"{name}: {code.path} defines no {factory}; {_defined(module, factory)}"
         )
     return target
+
+
+def _why(error: BaseException) -> str:
+    """Why a file could not be run; of what Python 2 alone reads, the way to go on."""
+    if not isinstance(error, SyntaxError) or not _PYTHON_2.search(str(error.msg)):
+        return reason_of(error)
+    file, line = error.filename or "the file", (error.text or "").strip()
+    return (
+        f"{Path(file).name}:{error.lineno} is written for Python 2, and this is Python 3: "
+        f"{line!r}; rewrite it first, as with `2to3 -w {file}`"
+    )
 
 
 def _defined(module: ModuleType, wanted: str) -> str:
@@ -171,7 +188,7 @@ def _reason(code: UserCode, spec: str, error: BaseException, *, is_stated: bool)
     if is_stated:
         return f"{reason_of(error)}; `nar wrap {spec}` prints what it takes"
     if not given:
-        return reason_of(error)
+        return _why(error)
     return f"{reason_of(error)}; {given[0]}; {way_out}"
 
 

@@ -27,7 +27,7 @@ from nar.own.construct.imports.failing import (
     trains,
 )
 from nar.own.construct.imports.finder import MissingFinder, stand_ins_for_missing
-from nar.own.construct.imports.removed_names import removed_names
+from nar.own.construct.imports.removed_names import put_back_for, removed_names
 from nar.own.construct.imports.stand_ins import defining
 from nar.own.construct.imports.weights import without_weights_from_elsewhere
 from nar.own.construct.root import import_folders
@@ -63,6 +63,7 @@ class UserCode:
         """
         if self._module is None:
             tree = self.repository.tree(self.path)
+            put_back_for(self.repository.nodes(self.path), self.findings)
             if trains(tree):
                 self._module = self._definitions_of(self.path, "it trains when it is run")
             else:

@@ -151,11 +151,11 @@ def test_the_shipped_answers_are_to_the_questions_of_the_tables():
     assert {each.name for each in measured.test} == paths["test"]
     assert {each.name for each in measured.validation} <= paths["validation"]
     assert {each.name for each in measured.written} == {each.name for each in written_networks()}
-    for part in ("earlier", "before"):
+    for part in ("earlier", "before", "since"):
         main = {each.asked for each in getattr(measured, part) if each.is_main}
         assert main == {each.main for each in repositories(part)}
     # Runs that end early keep what is there.
-    for part in ("before_again", "last"):
+    for part in ("before_again", "since_again", "last"):
         main = {each.asked for each in getattr(measured, part) if each.is_main}
         assert main <= {each.main for each in repositories(part.removesuffix("_again"))}
 
@@ -164,7 +164,7 @@ def test_asking_about_repositories_had_no_effects():
     measured = read(RESULTS)
     assert not [
         each.effects
-        for part in ("tuned", "earlier", "before", "before_again", "last")
+        for part in ("tuned", "earlier", "before", "before_again", "since", "since_again", "last")
         for each in getattr(measured, part)
         if each.effects
     ]

@@ -403,3 +403,75 @@ class OfTimm(nn.Module):
 def test_an_image_is_not_all_of_a_module_that_has_a_model_of_timm_in_it():
     assert usual_inputs("it", OfTimm()) is None
     assert usual_inputs("it", nn.Sequential(OfTimm().pair.visual)) is not None
+
+
+class Augments(nn.Module):
+    """Hides a part of its sound where it is told to."""
+
+    def __init__(self):
+        super().__init__()
+        self.inward = nn.Conv1d(1, 8, 5)
+
+    def forward(self, x, aug):
+        x = self.inward(x)
+        if aug == True:  # noqa: E712
+            x = x.clone().masked_fill_(torch.rand(1) > 2, 0)
+        return x
+
+
+class Typed(Augments):
+    """Says that it takes a switch."""
+
+    def forward(self, x, training: bool):
+        return nn.functional.dropout(self.inward(x), 0.1, training)
+
+
+class OnOnly(Augments):
+    """Runs where it is on alone."""
+
+    def forward(self, x, train, last):
+        if not train and not last:
+            raise ValueError("only for training")
+        return self.inward(x)
+
+
+@pytest.mark.parametrize(
+    ("module", "switches"), [(Augments(), [False]), (Typed(), [False]), (OnOnly(), [True, True])]
+)
+def test_what_conditions_alone_read_is_a_switch(module, switches):
+    inferred = infer_inputs("module", module)
+    assert [each for each in inferred.inputs.args if isinstance(each, bool)] == switches
+    assert sum(":=" in text for text in inferred.texts) == len(switches)
+    assert any("on only" in each for each in inferred.doubts) == all(switches)
+
+
+class Guided(nn.Module):
+    """Its configuration says whether it is guided; guidance has few of its weights."""
+
+    def __init__(self, **config):
+        super().__init__()
+        self.config = SimpleNamespace(**config)
+        self.inward, self.out = nn.Linear(64, 512), nn.Linear(512, 512)
+        self.guide = nn.Linear(1, 8)
+
+    def forward(self, x, guidance: torch.Tensor | None = None):
+        x = self.out(self.inward(x))
+        if guidance is None:
+            return x
+        return x + self.guide(guidance.reshape(1, 1)).mean()
+
+
+@pytest.mark.parametrize(
+    ("config", "is_given"),
+    [
+        ({"guidance_embeds": True}, True),
+        ({"use_guidance": True}, True),
+        ({"guidance_embeds": False}, False),
+        ({}, False),
+    ],
+)
+def test_an_optional_input_that_the_configuration_asks_for_is_given(config, is_given):
+    inferred = infer_inputs("module", Guided(**config))
+    assert len(inferred.inputs.args) + len(inferred.inputs.kwargs) == 1 + is_given
+    told = "it may be called with guidance too: without, under 1% of the weights are not reached"
+    assert (told in inferred.doubts) == (not is_given)

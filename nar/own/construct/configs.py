@@ -35,7 +35,7 @@ from nar.own.construct.evidence.sources import Kind
 from nar.own.construct.imports.stand_ins import StandIn
 from nar.own.construct.proposals import Parameter, Target, short
 from nar.own.construct.reads import names_read
-from nar.own.construct.usual_values import NOTHING, usual_value
+from nar.own.construct.usual_values import NOTHING, Box, Discrete, usual_value
 
 _CLASS_NAME = re.compile(
     r"(Config|Cfg|Args|Arguments|Params|Hparams|Dimensions|Dims|Settings|Options)$", re.IGNORECASE
@@ -57,6 +57,8 @@ def wants_settings(target: Target, name: str) -> bool:
         return False
     if isinstance(target.parameters[name].default, str):
         return False  # the path of a file
+    if isinstance(usual_value(name), Discrete | Box):
+        return False  # a space of actions, which has attributes too
     return (is_settings_name(name) and len(name) > 1) or bool(names_read(target.called, name))
 
 
@@ -127,6 +129,7 @@ class _Finder:
             is_object = held is not None and not isinstance(held, StandIn | ModuleType | nn.Module)
             if is_object and not inspect.isroutine(held) and not inspect.isclass(held):
                 place = f"{name} of {file_of(self._module)}"
+                held = settings_of(held) if type(held) is dict else held
                 yield Configured(copying(held), (AssumedValue(self._name, short(held), place),))
 
     def of_config_files(self) -> Iterator[Configured]:
@@ -145,6 +148,8 @@ class _Finder:
                 # A function of configurations may raise anything as well.
                 except Exception:
                     continue
+                if type(made) is dict:  # read by its keys in one place, as attributes in another
+                    made = settings_of(made)
                 if self._covers(made):
                     place = f"{name} of {repository.relative(path)}"
                     values = [AssumedValue(self._name, short(made), place)]

@@ -20,7 +20,6 @@ from nar.own.construct.evidence.lookup import Evidence
 from nar.own.construct.evidence.repository import Repository
 from nar.own.construct.evidence.settings import MissingSettingError, Settings, settings_of
 from nar.own.construct.findings import Findings
-from nar.own.construct.imports.weights import skips_loading
 from nar.own.construct.makers import (
     NotBuiltError,
     caught,
@@ -28,7 +27,9 @@ from nar.own.construct.makers import (
     makers_of,
     needs,
 )
+from nar.own.construct.mending import mends
 from nar.own.construct.proposals import Proposal, Target, short
+from nar.own.construct.reads import names_read
 from nar.own.construct.stated_calls import StatedCalls
 
 _MOST_PROPOSALS = 14  # Chosen: each may build a large model; later ones are guesses
@@ -156,7 +157,7 @@ class Construction:
             try:
                 return self._filled(proposal)
             except (Exception, SystemExit) as error:
-                if skips_loading(error, self._repository.root, self._findings):
+                if mends(error, self._repository.root, self._findings):
                     return self._made(proposal)
                 given = self._findings.assumed().values
                 if given:
@@ -195,6 +196,10 @@ class Construction:
             name = self._target.required[0]
             # A part of a model has the configuration that the model is built with.
             if wants_settings(self._target, name):
+                # Where a table of arguments has all that is read, none is to be guessed on the way
+                # through what builds it.
+                if self._evidence.covers(names_read(self._target.called, name)):
+                    yield from self._stated.configured(name)
                 yield from self._parents()
                 yield from self._stated.of_calls(most_missing=0, is_whole=True)
             yield from self._stated.configured(name)

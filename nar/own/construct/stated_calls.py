@@ -26,12 +26,14 @@ from nar.own.construct.findings import Findings
 from nar.own.construct.makers import values_given
 from nar.own.construct.proposals import Proposal, Target, short
 from nar.own.construct.reads import names_read
+from nar.own.construct.usual_values import Box, Discrete
 
 _CALLS_TRIED: Final = 6
 _TRAINING: Final = re.compile(r"(^|_)(train|main|run)(_|$)", re.IGNORECASE)
 # Values by name -> others that are tried where a class does not bear them: generators double their
-# images, and no other side is a power of two; blocks add their input to what they make of it.
-_OTHERS: Final = {224: 256, 3: 64}
+# images, and no other side is a power of two; blocks add their input to what they make of it; what
+# acts chooses one of some actions, or gives numbers.
+_OTHERS: Final[Mapping[Any, Any]] = {224: 256, 3: 64, Discrete(): Box()}
 _INWARD: Final = re.compile(r"in_?planes$")
 _PATHS_OF_EXAMPLES: Final = ("/path/", "path/to/", "./path/to", "<", "your_")
 

@@ -4,7 +4,47 @@ Widths divide by the heads, images by patches, so that most structures can be bu
 """
 
 import re
+from dataclasses import dataclass
 from typing import Any, Final
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Discrete:
+    """So many actions of which one is taken, as a library of control has them.
+
+    Its class has the name that code which chooses by it asks for.
+
+    Attributes:
+        n: How many.
+        shape: Of one action.
+    """
+
+    n: int = 4
+    shape: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Box:
+    """Numbers between bounds, as actions or as what is observed.
+
+    Attributes:
+        shape: Of one of them.
+    """
+
+    shape: tuple[int, ...] = (4,)
+
+    @property
+    def high(self) -> np.ndarray:
+        """The upper bounds."""
+        return np.ones(self.shape, dtype=np.float32)
+
+    @property
+    def low(self) -> np.ndarray:
+        """The lower bounds."""
+        return -self.high
+
 
 # Pattern of a whole name in lower case -> its usual value. The first that fits is taken.
 _USUAL: Final[tuple[tuple[re.Pattern[str], Any], ...]] = tuple(
@@ -18,6 +58,10 @@ _USUAL: Final[tuple[tuple[re.Pattern[str], Any], ...]] = tuple(
         # Observations of control from pixels: three frames of 84 by 84, as in most of its code.
         (r"^(obs|observation|state)_shape$", (9, 84, 84)),
         (r"^(action|act)_shape$", (4,)),
+        (r"^(action|act)_space$", Discrete()),
+        (r"^(obs|observation|state)_space$", Box((8,))),
+        # Of a person: what the sets of poses annotate most often.
+        (r"(^|_)(num_?|n_?)?joints?($|_(in|out)$)", 17),
         (r"vocab|num_(tokens|embeddings)|n_(symbols|tokens|words)|ntokens?$", 1000),
         (r"^c_dim$|label_dim$|(layer|block|stage)_?(id|idx|index|i)$|^(idx|index|i)$|^layer$", 0),
         (r"drop|^p_|dropout_?p$", 0.1),
@@ -43,15 +87,16 @@ _USUAL: Final[tuple[tuple[re.Pattern[str], Any], ...]] = tuple(
         (r"mlp_ratio|ffn_ratio", 4),
         (r"(kv|key_value)_?heads?$", 8),
         (r"(^|_)(num_?|n_?)?heads?$", 8),
-        (r"n_?actions?$|(action|act)_?(dim|size)$", 4),
-        (r"(state|obs|observation)_?(dim|size)$", 8),
+        (r"(n|num)_?actions?$|(action|act)_?(dim|size)$", 4),
+        (r"(state|obs|observation)_?(dim|size)$|^(n|num)_?(states?|obs)$", 8),
         (r"_state$", 512),
         (r"(latent|z|noise)_?(dim|size|channels)?$|^nz$", 100),
         (r"(^|_)(num_?|n_?)?(layers?|blocks?|depths?|stages?|res_?blocks?)$|^depth$", 4),
         (r"num_queries", 100),
         (r"num_experts$|n_experts$", 4),
         (r"top_?k$|experts_per_tok", 2),
-        (r"n?_?feat(ures?)?s?$|feature_(dim|size)$|^(enc|dec|c)_(in|out)$|input_(dim|size)$", 64),
+        (r"n?_?feat(ures?)?s?$|feature_(dim|size)$|^(enc|dec|c)_(in|out)$|input_(dim|size)$"
+         r"|^(n|num)_?inputs?$", 64),
         (r"(mlp|ffn?|inner|intermediate|feedforward)_?(dim|size|channels?)$|d_ff$|d_inner$", 1024),
         (r"nhid(den)?$|hidden|^hid", 512),
         (r"^base(_?(width|channels?|dim|ch|c|planes))?$", 64),
@@ -59,6 +104,7 @@ _USUAL: Final[tuple[tuple[re.Pattern[str], Any], ...]] = tuple(
         (r"width$|dim$|d_?model$|n_embd$|^d$|embed|channels$|planes$|(_|^)size$", 512),
     )
 )  # fmt: skip
+_SPACE: Final = re.compile(r"^(action|act|obs|observation|state)_space$")
 # Types of annotations -> what is usual where the name tells nothing.
 _BY_TYPE: Final[dict[object, Any]] = {bool: False, "bool": False}
 
@@ -86,6 +132,9 @@ def usual_value(name: str, annotation: object = None) -> Any:  # noqa: ANN401
         for pattern, value in _USUAL:
             if pattern.search(plain):
                 return value
+    elif _SPACE.search(plain):
+        # Its annotation is a class of a library that may be missing.
+        return next(value for pattern, value in _USUAL if pattern.search(plain))
     return _BY_TYPE.get(annotation, NOTHING) if isinstance(annotation, type | str) else NOTHING
 
 

@@ -42,6 +42,7 @@ SURELY_REACHED: Final = 0.9  # measured: above it the graph was nearly always th
 _MANY_PROBES: Final = 40  # measured: right answers nearly always took fewer
 # Chosen: the likeliest kind may need several repairs; another one shows soon whether it is right.
 _FIRST_KIND, _OTHER_KINDS = 32, 9
+_ONE_PERCENT = 0.005  # what rounds to nothing
 _SHOWN = 4  # tries in an error; chosen: a few lines of a terminal
 
 
@@ -159,14 +160,21 @@ def _inferred(
     return Inferred(call_of(state), texts, reached, differ, doubts, search.probes, seconds)
 
 
+def _may_be_tensor(parameter: Parameter) -> bool:
+    """Whether a parameter that may be None is an input, by its name or its type."""
+    return kind_by_name(parameter.name) is not None or "Tensor" in str(parameter.annotation)
+
+
+def _share(part: float) -> str:
+    return f"{part:.0%}" if part >= _ONE_PERCENT else "under 1%"
+
+
 def _least_reached(left_out: Sequence[Parameter]) -> float:
     """The least share of the weights with which there is an answer, by what is left out."""
     if not left_out:
         return LEAST_REACHED
-    are_tensors = any(
-        kind_by_name(each.name) is not None or "Tensor" in str(each.annotation) for each in left_out
-    )
-    return LEAST_REACHED_OF_SOME if are_tensors else LEAST_REACHED_OF_SETTINGS
+    is_some = any(map(_may_be_tensor, left_out))
+    return LEAST_REACHED_OF_SOME if is_some else LEAST_REACHED_OF_SETTINGS
 
 
 def _doubts(
@@ -174,8 +182,11 @@ def _doubts(
 ) -> Iterator[str]:
     if reached < SURELY_REACHED:
         yield f"the inputs reach {reached:.0%} of the weights"
-    if number:
-        kinds = " and ".join(dict.fromkeys(str(each.kind) for each in state if not each.is_sure))
+    kinds = " and ".join(dict.fromkeys(str(each.kind) for each in state if not each.is_sure))
+    on = [each.path for each in state if each.kind is Kind.ON]
+    if on:
+        yield f"it runs with {' and '.join(on)} on only"
+    elif number and kinds:
         yield f"that it takes {kinds} is what was left when likelier kinds had failed"
     if not is_strict:
         yield "it runs on a single sample, and on no batch"
@@ -197,9 +208,14 @@ def _left_open(search: Search, state: State) -> Iterator[str]:
     masks = [each.name for each in optional if kind_by_name(each.name) is Kind.MASK]
     if masks:
         yield f"it may be called with {masks[0]} too, which runs more"
-    labels = [each.name for each in optional if kind_by_name(each.name) is Kind.LABEL]
-    if labels and share_reached(search.module, search.outcomes[state]) < 1:
-        yield f"it may be called with {labels[0]} too, which reaches more of the weights"
+    tensors = [each.name for each in optional if _may_be_tensor(each) and each.name not in masks]
+    left = 1 - share_reached(search.module, search.outcomes[state])
+    if tensors and left > 0:
+        more = f" and {len(tensors) - 1} more inputs" if len(tensors) > 1 else ""
+        yield (
+            f"it may be called with {tensors[0]}{more} too: without, {_share(left)} of the weights "
+            "are not reached"
+        )
     for path in widths_unasked(search, state):
         yield f"no layer asks for the width of {path}"
 

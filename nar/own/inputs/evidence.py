@@ -21,7 +21,7 @@ from nar.own.inputs.names import (
     says_states,
     says_text,
 )
-from nar.own.inputs.parts import parts_of, states_made
+from nar.own.inputs.parts import is_switch, parts_of, states_made
 from nar.own.inputs.slots import (
     BY_RANK,
     LENGTH,
@@ -93,6 +93,10 @@ def first_states(module: nn.Module, given: Given) -> Iterator[State]:
     """The states that a search begins from, the likeliest first."""
     start = _start(module, given)
     yield start
+    if any(each.kind is Kind.OFF for each in start):
+        yield tuple(
+            replace(each, kind=Kind.ON) if each.kind is Kind.OFF else each for each in start
+        )
     for kind in FALLBACKS:
         if any(not each.is_sure for each in start):
             yield tuple(
@@ -306,6 +310,9 @@ def _slot(
     module: nn.Module, parameter: Parameter, before: State, *, is_graph: bool, is_alone: bool
 ) -> Slot:
     name = parameter.name
+    if before and is_switch(module, parameter):
+        by_name = parameter.kind is Parameter.KEYWORD_ONLY
+        return Slot(name, Kind.OFF, (), is_sure=True, by_name=by_name)
     kind = _kind(module, name, before, is_alone=is_alone)
     if kind is None and is_graph:
         kind = Kind.GRAPH_IDS if says_graph_ids(name) else None if before else Kind.NODES

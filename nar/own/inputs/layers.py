@@ -155,6 +155,16 @@ def stated_width(module: nn.Module, name: str) -> int | None:
     return found
 
 
+def asks_for(module: nn.Module, name: str) -> bool:
+    """Whether an attribute of a module or of its config switches an optional input on.
+
+    ``guidance_embeds = True`` does so for ``guidance``, and so does ``use_guidance = True``.
+    """
+    names = [f"{name}{end}" for end in ("_embeds", "_embed", "_embedding", "_cond")]
+    names += [f"{start}{name}" for start in ("use_", "with_", "has_")]
+    return any(read_attribute(each, key) is True for each in _holders(module) for key in names)
+
+
 def _kind_of_layer(layer: nn.Module) -> Kind | None:
     if isinstance(layer, nn.Embedding):
         return Kind.IDS

@@ -38,6 +38,49 @@ def parts_of(module: nn.Module, parameter: str, *, is_starred: bool = False) -> 
     return max([*_unpacked(assigned, parameter), _picked(assigned, parameter)], key=len)
 
 
+def is_switch(module: nn.Module, parameter: inspect.Parameter) -> bool:
+    """Whether a parameter is true or false: by its type, or because conditions alone read it.
+
+    Args:
+        module: Its forward is read, not run.
+        parameter: Of the forward.
+    """
+    if parameter.annotation in (bool, "bool"):
+        return True
+    function = _function_of(module)
+    if function is None:
+        return False
+    reads = [
+        node
+        for node in ast.walk(function)
+        if isinstance(node, ast.Name) and node.id == parameter.name
+    ]
+    asked = {id(each) for test in _tests(function) for each in _asked(test)}
+    return bool(reads) and all(id(node) in asked for node in reads)
+
+
+def _tests(function: ast.FunctionDef) -> Iterator[ast.expr]:
+    """The conditions of a function, those within expressions too."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.If | ast.IfExp | ast.While):
+            yield node.test
+
+
+def _asked(test: ast.expr) -> Iterator[ast.expr]:
+    """The parts of a condition that have to be true or false."""
+    if isinstance(test, ast.BoolOp):
+        for part in test.values:
+            yield from _asked(part)
+    elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from _asked(test.operand)
+    elif isinstance(test, ast.Compare) and len(test.comparators) == 1:
+        other = test.comparators[0]
+        if isinstance(other, ast.Constant) and type(other.value) is bool:
+            yield test.left
+    else:
+        yield test
+
+
 def states_made(module: nn.Module) -> Any:  # noqa: ANN401
     """The states that a module makes for one sample, as tensors in a nest; None, if it makes none.
 

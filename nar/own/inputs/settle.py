@@ -9,7 +9,7 @@ from torch import nn
 from nar.own.inputs.calls import POOLING, Call, Outcome
 from nar.own.inputs.columns import as_read
 from nar.own.inputs.evidence import optional_parameters
-from nar.own.inputs.layers import length, read_attribute, stated_width, window
+from nar.own.inputs.layers import asks_for, length, read_attribute, stated_width, window
 from nar.own.inputs.missing import kinds_of, with_input
 from nar.own.inputs.ranks import SOUND_CHANNELS
 from nar.own.inputs.search import Search
@@ -255,8 +255,9 @@ def _all_inputs(search: Search, state: State) -> State:
     module = search.module
     reached = share_reached(module, search.outcomes[state])
     for parameter in optional_parameters(module, state):
-        if reached > ENOUGH:
-            break
+        is_asked_for = asks_for(module, parameter.name)
+        if reached > ENOUGH and not is_asked_for:
+            continue
         for kind in kinds_of(module, parameter.name, state):
             if kind is Kind.MASK:
                 continue
@@ -265,7 +266,7 @@ def _all_inputs(search: Search, state: State) -> State:
             if new is None:
                 continue
             share = share_reached(module, search.outcomes[new])
-            if share > reached + _GAIN:
+            if share > reached + (0 if is_asked_for else _GAIN):
                 state, reached = new, share
                 break
     return state

@@ -39,6 +39,8 @@ class Kind(StrEnum):
     MAPPING = "a mapping"
     LIST = "a list"
     FIXED = "a value"
+    OFF = "a switch that is off"
+    ON = "a switch that is on"
 
 
 # Chosen: short ones do as well as long ones, and are faster; a width that differs from the length
@@ -72,9 +74,13 @@ USUAL: Final[Mapping[Kind, Extents]] = {
     Kind.MAPPING: (),
     Kind.LIST: (),
     Kind.FIXED: (),
+    Kind.OFF: (),
+    Kind.ON: (),
 }
 _INTEGERS = {Kind.IDS, Kind.LABEL, Kind.LENGTHS, Kind.EDGES, Kind.GRAPH_IDS}
-WITHOUT_TENSOR: Final = frozenset({Kind.ABSENT, Kind.MAPPING, Kind.LIST, Kind.FIXED})
+WITHOUT_TENSOR: Final = frozenset(
+    {Kind.ABSENT, Kind.MAPPING, Kind.LIST, Kind.FIXED, Kind.OFF, Kind.ON}
+)
 # The kind of a float by its number of axes, where nothing else is known.
 BY_RANK: Final[Mapping[int, Kind]] = {
     1: Kind.STEP,
@@ -157,7 +163,8 @@ class Slot:
     def content(self) -> object:
         """What the module is given."""
         if self.kind in WITHOUT_TENSOR:
-            return {Kind.MAPPING: {}, Kind.LIST: []}.get(self.kind, self.value)
+            made = {Kind.MAPPING: {}, Kind.LIST: [], Kind.OFF: False, Kind.ON: True}
+            return made.get(self.kind, self.value)
         tensor = self._tensor()
         return [tensor] if self.is_listed else tensor
 

@@ -762,3 +762,108 @@ class Block(nn.Module):
     asked = Asked("net.py:Block")
     assert asked.weights == weights
     assert "name" in asked.places[inner]
+
+
+OF_TABLE = """
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--width", type=int, default=8)
+parser.add_argument("--depth", type=int, default=3)
+parser.add_argument("--kind", type=str, default={kind!r})
+"""
+OF_THREE = """
+from torch import nn
+class Net(nn.Module):
+    def __init__(self, configs):
+        super().__init__()
+        kinds = {{"plain": nn.Linear}}
+        layer = kinds[configs.kind]
+        self.layers = nn.Sequential(*[layer(8, configs.width) for _ in range(configs.depth)])
+    def forward(self, x): return self.layers(x)
+"""
+RUNNER = """
+import net
+class Experiment:
+    def __init__(self, args):
+        self.args = args
+        self.model = {"Other": None}[self.args.model](self.args)
+        self.model = net.Net(self.args)
+"""
+
+
+@pytest.mark.parametrize("parent", ["exp.py", "runs/exp.py", "net_exp.py"])
+def test_a_parser_that_has_all_that_is_read_goes_before_what_builds_it(tmp_path, parent):
+    files = {
+        "net.py": OF_THREE.format(),
+        "run.py": OF_TABLE.format(kind="plain"),
+        parent: RUNNER,
+        "other/main.py": 'import argparse\np = argparse.ArgumentParser()\np.add_argument("-model", '
+        'type=str, default="Else")\n',
+    }
+    asked, depth = linears(tmp_path, files)
+    assert (depth, asked.values["configs"]) == (3, "a namespace")
+    assert "the arguments of run.py" in asked.places["configs"]
+
+
+MAPPED = """
+from torch import nn
+class Net(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.layers = nn.Sequential(*[nn.Linear(8, config.width) for _ in range(config.depth)])
+    def forward(self, x): return self.layers(x)
+"""
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"config.py": "DEFAULTS = {'width': 8, 'depth': 3}\n"},
+        {"default_options.py": "def get_defaults():\n    return {'width': 8, 'depth': 3}\n"},
+        {"net.py": "config = {'width': 8, 'depth': 3}\n" + MAPPED},
+    ],
+    ids=["object", "function", "same_file"],
+)
+def test_a_mapping_answers_where_attributes_are_read(tmp_path, files):
+    _, depth = linears(tmp_path, {"net.py": MAPPED} | files)
+    assert depth == 3
+
+
+def test_a_file_that_states_what_is_read_goes_before_one_that_leaves_it_open(tmp_path):
+    files = {
+        "net.py": OF_CONFIG.format(parameter="cfg", of="cfg."),
+        "default.yaml": "width: null\ndepth: null\n",
+        "small.yaml": "width: 8\ndepth: 3\n",
+    }
+    asked, depth = linears(tmp_path, files)
+    assert (depth, asked.values["cfg"]) == (3, "small.yaml")
+
+
+ACTS = """
+from torch import nn
+class Net(nn.Module):
+    def __init__(self, {parameters}):
+        super().__init__()
+        if {test}:
+            self.out = nn.Linear(8, {of}.{discrete})
+        elif {of}.__class__.__name__ == "Box":
+            self.out = nn.Linear(8, 2 * {of}.shape[0])
+        else:
+            raise NotImplementedError
+    def forward(self, x): return self.out(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("parameters", "test", "weights"),
+    [
+        ("action_space", 'action_space.__class__.__name__ == "Discrete"', 36),
+        ("num_inputs, action_space, args", "False and num_inputs", 72),
+        ("observation_space, action_space", "observation_space.shape[0] != 8", 72),
+    ],
+)
+def test_a_space_of_actions_is_one_of_the_two_usual_ones(tmp_path, parameters, test, weights):
+    text = ACTS.format(parameters=parameters, test=test, of="action_space", discrete="n")
+    asked, _ = linears(tmp_path, {"net.py": text})
+    assert asked.weights == weights
+    assert asked.places["action_space"] == "assumed from its name"

@@ -22,6 +22,9 @@ _SOURCES_TRIED = 6
 # A source that has this share of at least so many parameters is of what has these parameters.
 # Chosen: a parser lacks one or two that are computed; fewer names than these fit by chance.
 _WHOLE, _MANY = 0.85, 6
+# Chosen: three names that are read together stand in one parser by chance only where they are those
+# of every script, such as a device.
+_SEVERAL = 3
 # Sizes from here on are never zero in earnest: a parser's 0 waits for the data.
 _SMALLEST_SIZE = 2
 
@@ -111,7 +114,11 @@ class Evidence:
         wanted = set(names)
         ranked = sorted(
             (source for source in self.sources if wanted & source.values.keys()),
-            key=lambda source: (-len(wanted & source.values.keys()), *self._rank(source)),
+            key=lambda source: (
+                -len(wanted & source.values.keys()),
+                sum(source.values.get(name) is None for name in wanted),
+                *self._rank(source),
+            ),
         )
         if not ranked:
             return None
@@ -128,6 +135,14 @@ class Evidence:
         wanted = set(names)
         found = [s for s in self.sources if len(wanted & s.values.keys()) >= _WHOLE * len(wanted)]
         return min(found, key=self._rank, default=None)
+
+    def covers(self, names: tuple[str, ...]) -> bool:
+        """Whether one parser or file has every one of several names that belong together."""
+        return len(names) >= _SEVERAL and any(
+            source.values.keys() >= set(names)
+            for source in self.sources
+            if source.kind in (Kind.FILE, Kind.PARSER)
+        )
 
     def file_of(self, flag: str, name: str) -> Path | None:
         """The nearest file of settings of a name, else one that commands give for a flag."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from nar.own.construct.findings import Findings
 from nar.own.construct.imports.finder import MissingFinder
-from nar.own.construct.imports.removed_names import put_back
+from nar.own.construct.imports.removed_names import of_python_2, put_back
 from nar.own.construct.imports.stand_ins import StandIn, defining
 
 # From an error, the findings and the finder to whether something was put right.
@@ -67,7 +67,11 @@ def _installer(error: BaseException, _: Findings, finder: MissingFinder) -> bool
     return True
 
 
-_MENDS: tuple[_Mend, ...] = (_removed_import, _without_spec, _installer)
+def _python_2(error: BaseException, findings: Findings, _: MissingFinder) -> bool:
+    return of_python_2(error, findings)
+
+
+_MENDS: tuple[_Mend, ...] = (_removed_import, _without_spec, _installer, _python_2)
 
 
 # Calls that stand as statements and prepare definitions; all others are left out.

@@ -182,9 +182,11 @@ class MissingFinder(MetaPathFinder):
             is_inside = folder.is_relative_to(self._repository.root)
             if not is_inside and folder != asking.parent:
                 break
-            if (folder / f"{top}.py").is_file() or any((folder / top).rglob("*.py")):
+            file = folder / f"{top}.py"
+            # A file that imports its own name means the installed package of that name.
+            if (file.is_file() and file != asking) or any((folder / top).rglob("*.py")):
                 return folder
-        files = self._repository.python_files
+        files = [file for file in self._repository.python_files if file != asking]
         packages = {f.parent.parent for f in files if f.name == "__init__.py"} & {
             f.parent.parent for f in files if f.parent.name == top
         }

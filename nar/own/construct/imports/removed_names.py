@@ -1,11 +1,14 @@
 """Names that libraries removed and old repositories still use, put back while their code runs."""
 
+import ast
+import builtins
 import importlib
 import inspect
 import sys
 from collections import abc, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from types import ModuleType
 from typing import Any, Final
 
@@ -29,6 +32,16 @@ _OF_COLLECTIONS: Final = {
         "MutableSequence", "MutableSet", "Sequence", "Set", "Sized",
     )
 }  # fmt: skip
+# Names that every file of Python 2 has.
+_OF_PYTHON_2: Final[Mapping[str, Any]] = {
+    "xrange": range,
+    "unicode": str,
+    "basestring": str,
+    "long": int,
+    "unichr": chr,
+    "raw_input": input,
+    "reduce": reduce,
+}
 _REMOVED: Final[Mapping[str, Mapping[str, object]]] = {
     "numpy": _OF_NUMPY,
     "collections": _OF_COLLECTIONS,
@@ -74,6 +87,7 @@ def removed_names(findings: Findings) -> Iterator[None]:
     so that a library that has such a name keeps its own.
     """
     before: list[tuple[ModuleType, Any]] = []
+    of_every_file = set(vars(builtins))
     for library, names in _REMOVED.items():
         module = sys.modules.get(library)
         if module is not None:
@@ -82,11 +96,50 @@ def removed_names(findings: Findings) -> Iterator[None]:
     try:
         yield
     finally:
+        for name in _OF_PYTHON_2.keys() - of_every_file:
+            vars(builtins).pop(name, None)
         for module, former in before:
             if former is None:
                 del module.__dict__["__getattr__"]
             else:
                 module.__dict__["__getattr__"] = former
+
+
+def of_python_2(error: BaseException, findings: Findings) -> bool:
+    """Give every file a name of Python 2 that was asked for; whether it was not there before."""
+    if not isinstance(error, NameError) or hasattr(builtins, error.name or ""):
+        return False
+    return _put_in_every_file({error.name or ""}, findings)
+
+
+def put_back_for(nodes: Sequence[ast.AST], findings: Findings) -> None:
+    """Give every file the names of Python 2 that a file reads and does not assign.
+
+    Its functions may read them long after it has been run.
+
+    Args:
+        nodes: All nodes of the file's syntax tree.
+        findings: Where it is recorded.
+    """
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    assigned = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    for node in nodes:
+        if isinstance(node, ast.alias):
+            assigned.add(node.asname or node.name)
+        elif isinstance(node, ast.arg):
+            assigned.add(node.arg)
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            assigned.add(node.name)
+    _put_in_every_file({node.id for node in names} - assigned, findings)
+
+
+def _put_in_every_file(names: set[str], findings: Findings) -> bool:
+    wanted = sorted(names & _OF_PYTHON_2.keys())
+    for name in wanted:
+        stands = _OF_PYTHON_2[name]
+        vars(builtins)[name] = stands
+        findings.stand_in(f"{name} (of Python 2: {stands.__name__})")
+    return bool(wanted)
 
 
 def _answering(

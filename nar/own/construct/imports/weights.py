@@ -116,6 +116,11 @@ def _patches(findings: Findings) -> Patches:
     }
 
 
+def is_any_left_out(findings: Findings) -> bool:
+    """Whether weights were to be loaded, and were not."""
+    return any("not loaded" in each for each in findings.assumed().skipped)
+
+
 def skips_loading(error: BaseException, root: Path, findings: Findings) -> bool:
     """Let a function of a repository that fails at weights which are not there do nothing.
 
@@ -129,7 +134,7 @@ def skips_loading(error: BaseException, root: Path, findings: Findings) -> bool:
     Returns:
         Whether there is such a function, so that it is worth to build again.
     """
-    if not any("not loaded" in each for each in findings.assumed().skipped):
+    if not is_any_left_out(findings):
         return False
     trace = error.__traceback__
     while trace is not None:
