@@ -1,8 +1,9 @@
-"""Classes of one repository, each asked alone: what runs inside the box.
+"""Classes of repositories, each asked alone: what runs inside the box.
 
-``python -m benchmark.asked.boxed`` runs in the folder of the repository, reads the names of classes
-from the standard input, a JSON list, and answers them there, a line each. It also sees what the
-code of others does in spite of the guard: it listens behind it.
+``python -m benchmark.asked.boxed`` runs in the folder that holds the repositories, reads pairs of a
+repository's folder and a class from the standard input, a JSON list, and answers each in the folder
+of its repository, a line each. It also sees what the code of others does in spite of the guard: it
+listens behind it.
 """
 
 import json
@@ -116,7 +117,9 @@ def main() -> None:
         first.write_text(f"{_MODULE}        super().__init__(4, 4)\n")
         capture_architecture(f"{first}:Net")
     witness = Witness()
-    for name in json.load(sys.stdin):
+    holder = Path.cwd()
+    for folder, name in json.load(sys.stdin):
+        os.chdir(holder / folder)
         answers.write(json.dumps(answer(name, witness)) + "\n")
         answers.flush()
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
@@ -78,25 +79,30 @@ def in_repositories(
     ] = False,
     results: Results = None,
 ) -> None:
-    """Ask about the main class of each repository, and four others, for some 20 minutes."""
-    from benchmark.asked.repositories import Repository, ask_repository, repositories
+    """Ask about the main class of each repository, and then four others, for some 20 minutes."""
+    from benchmark.asked.repositories import Question, ask_in_box, others_of, repositories
 
     answers: list[Answer] = []
+    one_writes = Lock()
 
-    def ask(repository: Repository) -> "list[Answer]":
+    def ask(questions: list[Question]) -> None:
         with TemporaryDirectory() as scratch:
-            return ask_repository(repository, folder, box, Path(scratch))
+            for answer in ask_in_box(questions, folder, box, Path(scratch)):
+                with one_writes:
+                    said = answer.nearest or answer.reason
+                    sys.stdout.write(f"{answer.repository} {answer.asked}: {said}\n")
+                    sys.stdout.flush()
+                    answers.append(answer)
+                    # A run takes long: what is there stays if it ends.
+                    _keep(results, f"{purpose}_again" if again else purpose, answers)
 
+    chosen = list(repositories(purpose))
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for came in pool.map(ask, repositories(purpose)):
-            sys.stdout.writelines(
-                f"{answer.repository} {answer.asked}: {answer.nearest or answer.reason}\n"
-                for answer in came
-            )
-            sys.stdout.flush()
-            answers += came
-            # A run takes long: what is there stays if it ends.
-            _keep(results, f"{purpose}_again" if again else purpose, answers)
+        # All main classes first: a run that ends early has them.
+        questions = [(each, each.main) for each in chosen]
+        list(pool.map(ask, [questions[at::_AT_ONCE] for at in range(_AT_ONCE)]))
+        questions = [(e, other) for e in chosen for other in others_of(e, folder / e.folder)]
+        list(pool.map(ask, [questions[at::_AT_ONCE] for at in range(_AT_ONCE)]))
 
 
 @app.command()

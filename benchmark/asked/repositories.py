@@ -93,6 +93,9 @@ class Answer:
         return cls(**{**plain, **lists})
 
 
+Question = tuple[Repository, str]
+
+
 def repositories(purpose: str = "") -> Iterator[Repository]:
     """The repositories of the table, of one purpose or all."""
     for row in package_yaml("asked", FILE, package="benchmark"):
@@ -100,57 +103,56 @@ def repositories(purpose: str = "") -> Iterator[Repository]:
             yield Repository(**row)
 
 
-def asked_of(repository: Repository, folder: Path) -> list[str]:
-    """The main class, and other classes that a seed draws from the files of a repository."""
+def others_of(repository: Repository, folder: Path) -> list[str]:
+    """Classes beside the main one that a seed draws from the files of a repository."""
     found = {f"{each.path.relative_to(folder)}:{each.name}" for each in modules_of(folder)}
     others = sorted(found - {repository.main})
     random.Random(f"{_SEED} {repository.name}").shuffle(others)
-    return [repository.main, *others[:OTHERS_OF_ONE]]
+    return others[:OTHERS_OF_ONE]
 
 
-def ask_repository(repository: Repository, folders: Path, box: Path, scratch: Path) -> list[Answer]:
-    """Ask about a repository's classes, each alone, in a box.
+def ask_in_box(
+    questions: Sequence[Question], folders: Path, box: Path, scratch: Path
+) -> Iterator[Answer]:
+    """Ask about classes of repositories, each alone, in a box; the answers as they come.
+
+    A process asks one after the other, as `nar search FOLDER` does; where it ends, another one
+    goes on behind the class that it ended at.
 
     Args:
-        repository: The repository.
-        folders: Holds its folder.
+        questions: Each a repository and ``path/to/file.py:Class`` in it.
+        folders: Holds the repositories.
         box: Command that runs another one without network, with a read-only disk:
             ``BOX SCRATCH COMMAND ...``.
         scratch: The only folder that can be written there.
     """
-    folder = (folders / repository.folder).resolve()
-    left = asked_of(repository, folder)
-    answers: list[Answer] = []
+    left = list(questions)
     while left:
-        answers += _ask_in_box(repository, left, folder, [str(box), str(scratch.resolve())])
-        left = [each for each in left if each not in {answer.asked for answer in answers}]
+        whole = tuple(left)
+        for answer in _answers(whole, folders.resolve(), [str(box), str(scratch.resolve())]):
+            yield answer
+            del left[0]
         if left:  # the process ended at the first of those that are left
-            name = left.pop(0)
-            is_main = name == repository.main
-            answers.append(
-                Answer(repository.name, name, is_main, reason="its process ended without an answer")
+            repository, asked = left.pop(0)
+            is_main = asked == repository.main
+            yield Answer(
+                repository.name, asked, is_main, reason="its process ended without an answer"
             )
-    return answers
 
 
-def _ask_in_box(
-    repository: Repository, asked: Sequence[str], folder: Path, box: list[str]
-) -> list[Answer]:
+def _answers(questions: Sequence[Question], folders: Path, box: list[str]) -> Iterator[Answer]:
     command = [*box, sys.executable, "-m", "benchmark.asked.boxed"]
     root = str(Path(__file__).parents[2])
     surroundings = {**os.environ, "PYTHONPATH": root}
     with Popen(
-        command, stdin=PIPE, stdout=PIPE, text=True, cwd=folder, env=surroundings
+        command, stdin=PIPE, stdout=PIPE, text=True, cwd=folders, env=surroundings
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write(json.dumps(list(asked)))
+        process.stdin.write(json.dumps([[each.folder, asked] for each, asked in questions]))
         process.stdin.close()
-        # Where the repository lay says nothing to a reader.
-        rows = [json.loads(line.replace(f"{folder.parent}/", "")) for line in process.stdout]
-    return [
-        Answer.from_plain(
-            {"repository": repository.name, "is_main": row["asked"] == repository.main, **row}
-        )
-        for row in rows
-    ]
+        for (repository, asked), line in zip(questions, process.stdout, strict=False):
+            # Where the repository lay says nothing to a reader.
+            row = json.loads(line.replace(f"{folders}/", ""))
+            is_main = asked == repository.main
+            yield Answer.from_plain({"repository": repository.name, "is_main": is_main, **row})

@@ -87,7 +87,8 @@ def _dropping(real: Any, argument: str, note: Callable[[], None]) -> Any:  # noq
         real.__init__(self, *args, **rest(given))
 
     own = {"__init__": initialise, "__module__": real.__module__, _DROPPED: dropped}
-    return type(real)(real.__name__, (real,), own)
+    made: Any = type(real)
+    return made(real.__name__, (real,), own)
 
 
 def _without_copying(error: BaseException, root: Path, findings: Findings) -> bool:
