@@ -159,7 +159,7 @@ def test_every_fault_of_the_server_burns_the_budget():
 class Asked:
     """What an index says of its store."""
 
-    agreed_s, errors = 0.0, dict.fromkeys(ERRORS, 0)
+    agreed_s, stale_since, errors = 0.0, None, dict.fromkeys(ERRORS, 0)
     state = IndexState("arch_1", is_in_memory=True, is_writable=False, visible_within_s=2)
 
 

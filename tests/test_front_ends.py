@@ -78,6 +78,9 @@ DESIGN = replace(NEW, same_design=(hit("same-design"),), novelty=0.0)
 LORA = TakenOff("layers", count=24, rank=8)
 WRAPPED = replace(NEW, wrapped=Wrapped("network", (hit("behind"),), (LORA,)), novelty=0.0)
 
+# The number and the time that it stands for have this text in common.
+STALE = replace(NEW, stale_since=1970.0)
+
 # What shows that a field is there, and in which answer.
 SHOWN = {
     "hits": (NEW, "lib:a-hit"),
@@ -97,6 +100,7 @@ SHOWN = {
     "assumed": (NEW, "x=1x3x32x32"),
     "unread": (NEW, "com.microsoft::Odd"),
     "wrapped": (WRAPPED, "lib:behind"),
+    "stale_since": (STALE, "1970"),
 }
 
 
@@ -136,7 +140,7 @@ def test_what_is_left_out_is_a_field_and_has_a_reason():
         assert all(len(reason.split()) > 3 for reason in reasons.values())
 
 
-@pytest.mark.parametrize("answer", [NEW, NETWORK, INFERENCE, DESIGN, WRAPPED, Answer(())])
+@pytest.mark.parametrize("answer", [NEW, NETWORK, INFERENCE, DESIGN, WRAPPED, STALE, Answer(())])
 def test_a_record_comes_over_the_wire_as_it_was(answer):
     assert decode_answer(encode_answer(answer)) == answer
     assert ANSWERS.decode(encode_answer(answer)) == answer

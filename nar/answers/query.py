@@ -111,6 +111,8 @@ class Answer:
         unread: What capture could not read of the target; None where that is nothing.
         wrapped: What is known behind what deployment put around the target; None where that is
             nothing. Hits and all other parts are then of what is behind it.
+        stale_since: Since when a server could not read its store, so that it answers from rows that
+            may be old, in seconds since 1970; None where rows are as new as they should be.
     """
 
     hits: tuple[Hit, ...]
@@ -130,6 +132,7 @@ class Answer:
     assumed: Assumed | None = None
     unread: Unread | None = None
     wrapped: Wrapped | None = None
+    stale_since: float | None = None
 
     @property
     def is_known(self) -> bool:

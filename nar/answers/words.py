@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from nar.answers.roles import Role
@@ -134,6 +135,8 @@ def sentences(answer: "Answer") -> tuple[Sentence, ...]:
 
 
 def _said(answer: "Answer") -> Iterator[Sentence]:
+    if answer.stale_since is not None:
+        yield Sentence("stale_since", stale_text(answer.stale_since))
     if answer.assumed:
         for text in doubts_texts(answer.assumed):
             yield Sentence("assumed.doubts", text)
@@ -146,6 +149,23 @@ def _said(answer: "Answer") -> Iterator[Sentence]:
     if answer.assumed:
         for text in assumed_texts(answer.assumed):
             yield Sentence("assumed", text)
+
+
+def stale_text(since: float) -> str:
+    """What rows that may be old mean.
+
+    Args:
+        since: Seconds since 1970.
+
+    Example:
+        >>> stale_text(1_700_000_000)  # doctest: +ELLIPSIS
+        'The store of the server cannot be read since 2023-11-14 22:13:20 UTC: what was written ...'
+    """
+    when = datetime.fromtimestamp(since, UTC)
+    return (
+        f"The store of the server cannot be read since {when:%Y-%m-%d %H:%M:%S} UTC: what was "
+        "written since is not here."
+    )
 
 
 def resemblance_text(like: "Resemblance") -> str:

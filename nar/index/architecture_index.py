@@ -154,6 +154,10 @@ class ArchitectureIndex:
         return time.time()
 
     @property
+    def stale_since(self) -> None:
+        """Never: Milvus itself answers."""
+
+    @property
     def state(self) -> IndexState:
         """Where the rows are."""
         return IndexState(self.live.name, is_in_memory=False, is_writable=True, visible_within_s=0)

@@ -116,6 +116,16 @@ class Reader:
         return self._follower.agreed_s
 
     @property
+    def stale_since(self) -> float | None:
+        """Since when the rows in memory may be old, as the store cannot be read.
+
+        Returns:
+            Seconds since 1970; None while the store is read, and where it answers itself.
+        """
+        may_be_old = self._logged is not None and self.holds_rows
+        return self.agreed_s if may_be_old and self.agreed_s > 0 else None
+
+    @property
     def errors(self) -> Mapping[str, int]:
         """How many calls to Milvus have failed, by kind; empty while files alone answer."""
         return self._index.errors if self._index else {}
@@ -128,6 +138,7 @@ class Reader:
             is_in_memory=self.holds_rows,
             is_writable=self._index is not None,
             visible_within_s=self._visible_within_s if self.holds_rows else 0,
+            stale_since=self.stale_since,
         )
 
     @property

@@ -270,9 +270,12 @@ class IndexState:
         is_writable: Whether rows can be written.
         visible_within_s: How long it takes at most until rows that others wrote answer, by the
             last time that all rows were compared; 0 where every search asks the collection.
+        stale_since: Since when the store cannot be read, so that rows in memory may be old, in
+            seconds since 1970; None while it is read.
     """
 
     collection: str
     is_in_memory: bool
     is_writable: bool
     visible_within_s: float
+    stale_since: float | None = None

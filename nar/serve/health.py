@@ -10,7 +10,7 @@ from typing import Final
 import grpc
 from grpc_health.v1 import health_pb2
 
-from nar.base.errors import NarError
+from nar.base.errors import IndexUnavailableError, NarError
 from nar.serve.calls import Context
 from nar.serve.telemetry import POOLS, Telemetry
 
@@ -32,19 +32,26 @@ class Health:
     Args:
         services: Full names of the services; the empty name stands for the server.
         count_rows: Asks the index for its number of rows; raises NarError when it cannot.
+        goes_on: Whether rows in memory may answer while the index cannot be reached.
         stuck: By pool, whether none of its threads gets on, so that calls would only wait.
         telemetry: Shows the answers.
+        is_warm: Whether calls are answered at full speed from the first; else `warmed` says when.
     """
 
     def __init__(
         self,
         services: tuple[str, ...],
         count_rows: Callable[[], int],
+        goes_on: Callable[[], bool],
         stuck: Callable[[], Mapping[str, bool]],
         telemetry: Telemetry,
+        *,
+        is_warm: bool = True,
     ) -> None:
         self._services = ("", *services)
         self._count_rows = count_rows
+        self._goes_on = goes_on
+        self._is_warm = is_warm
         self._stuck = stuck
         self._telemetry = telemetry
         # A thread of its own: the threads of calls may all be busy, and asyncio waits for its own.
@@ -100,10 +107,12 @@ class Health:
         try:
             rows = counting.result(timeout=0)
         except (NarError, TimeoutError) as error:
-            self._index_answers = False
+            is_away = isinstance(error, TimeoutError | IndexUnavailableError)
+            self._index_answers = is_away and self._goes_on()
             self._telemetry.index_rows.set(math.nan)
+            state = "answering from memory" if self._index_answers else "not serving"
             # A TimeoutError has no message.
-            log.warning("not serving: %s", str(error) or _SILENT.format(patience_s))
+            log.warning("%s: %s", state, str(error) or _SILENT.format(patience_s))
         else:
             self._index_answers = True
             self._telemetry.index_rows.set(rows)
@@ -114,8 +123,14 @@ class Health:
         stuck = self._stuck()
         for pool, is_stuck in stuck.items():
             self._telemetry.pool_stuck.labels(pool).set(is_stuck)
-        is_well = self._index_answers and not (stuck[POOLS[0]] or self._draining)
+        can_answer = self._index_answers and self._is_warm
+        is_well = can_answer and not (stuck[POOLS[0]] or self._draining)
         await self._become(SERVING if is_well else NOT_SERVING)
+
+    async def warmed(self) -> None:
+        """Note that the first calls will be answered as fast as later ones."""
+        self._is_warm = True
+        await self.look()
 
     async def probe_forever(self, interval_s: float) -> None:
         """Ask the index again and again, until cancelled."""

@@ -9,7 +9,9 @@ index before, such as novelty, is not measured again.
 Explain compares graphs, which no index holds: they are read from a corpus, as far as it has them.
 """
 
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
@@ -19,7 +21,7 @@ from numpy.typing import NDArray
 from nar.answers.answer import READING, Graphs
 from nar.answers.difference import Cut, MotifDifference, motif_difference
 from nar.answers.novelty import Novelty
-from nar.answers.query import Answer, Query, in_place
+from nar.answers.query import PARTS, Answer, Query, in_place
 from nar.answers.retrieve import Retriever, Searches
 from nar.base.errors import (
     InvalidInputError,
@@ -32,7 +34,7 @@ from nar.encoding.stored import GraphEmbedder
 from nar.graphs.architecture import Architecture
 from nar.graphs.fingerprints import Fingerprinted, Network
 from nar.graphs.ops import ATTRIBUTES, OPS
-from nar.index.filters import Filter
+from nar.index.filters import EVERYTHING, Filter
 from nar.index.rows import IndexEntry, IndexRow, IndexState, index_entry, index_row
 from nar.serve.calls import Patience, StageClock, TimedEmbedder
 from nar.serve.items import Items, Looked, Received, Reply, rows_of, together
@@ -199,6 +201,11 @@ def _encode_deleted(row: IndexRow) -> wire.DeleteResult:
     return wire.DeleteResult(architecture=encode_architecture(row))
 
 
+# Calls that a server makes of itself before it says that it is ready: after forty, searches took as
+# long as they do later (measured with the atlas on two cores).
+WARMING: Final = 40
+# Chosen: so long for all of them, on a machine that does much else.
+WARMING_S: Final = 30.0
 _GRAPH_PARTS: Final = frozenset(wire.Part.Value(f"PART_{part.upper()}") for part in READING)
 Embedded = tuple[Fingerprinted, NDArray[np.float32]]
 
@@ -326,6 +333,27 @@ class Retrieval:
         """Architectures in the index, asked of the index itself."""
         return self._index.count()
 
+    def goes_on(self, max_stale_s: float) -> bool:
+        """Whether rows in memory answer whose store was read not too long ago.
+
+        Args:
+            max_stale_s: How long ago that may be.
+        """
+        index = self._index
+        return index.state.is_in_memory and time.time() - index.agreed_s <= max_stale_s
+
+    def warm_up(self) -> None:
+        """Answer what a caller might ask, so that no caller waits for what is done but once."""
+        entries = self._index.page("", WARMING, EVERYTHING)
+        names = [entry.name for entry in entries]
+        # Written down for nobody: these are no calls.
+        clock = StageClock(Patience(WARMING_S))
+        for name in names:
+            self._answer([Query(name)], clock)
+        for entry in entries[:1] if self._graphs else []:
+            for read in self._graphs.graphs([entry.name], [entry.source]).values():
+                self._answer([Query(read, parts=frozenset(PARTS))], clock)
+
     def search(self, requests: Sequence[Received], method: str) -> list[Reply]:
         """Find the nearest architectures of each query, for all calls together.
 
@@ -357,7 +385,9 @@ class Retrieval:
             graphs = PatientGraphs(self._graphs, clock.patience) if self._graphs else None
             bounds = self._limits.max_call_nodes, self._limits.max_top_k
             retriever = Retriever(embedder, self._index, self._novelty, graphs, *bounds)
-            return retriever.search_all(queries)
+            answers = retriever.search_all(queries)
+        since = self._index.stale_since
+        return answers if since is None else [_stale(each, since) for each in answers]
 
     def _encode_answers(
         self, answers: Sequence[Answer | NarError], clock: StageClock, method: str
@@ -392,7 +422,7 @@ class Retrieval:
         names = self._items.decode("architectures", request.architectures, decode_name, clock)
         known = rows_of(names, self._index)
         results = self._items.encode("Get", known, _encode_row, wire.GetResult)
-        return wire.GetResponse(results=results)
+        return wire.GetResponse(results=results, stale_since=self._index.stale_since)
 
     def listed(self, request: wire.ListRequest, clock: StageClock) -> wire.ListResponse:
         """Show a page of the known architectures, by id."""
@@ -401,7 +431,7 @@ class Retrieval:
         with clock.stage("search"):
             # One more than is shown tells whether there is another page.
             entries = self._index.page(page.after, page.size + 1, page.wanted)
-        return encode_page(page, entries)
+        return encode_page(page, entries, self._index.stale_since)
 
     def describe(self, _request: wire.DescribeRequest, _clock: StageClock) -> wire.DescribeResponse:
         """Say what this server holds and accepts."""
@@ -422,6 +452,10 @@ class Retrieval:
 def _nobodys(_names: Sequence[str]) -> Collection[str]:
     """No name is taken where a caller sees all rows."""
     return ()
+
+
+def _stale(answer: Answer | NarError, since: float) -> Answer | NarError:
+    return answer if isinstance(answer, NarError) else replace(answer, stale_since=since)
 
 
 def _encode_row(row: IndexRow) -> wire.GetResult:

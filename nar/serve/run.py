@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from threading import Thread
@@ -126,24 +126,39 @@ def serve_index(
     disable_created_metrics()  # type: ignore[no-untyped-call]
     sys.setswitchinterval(SWITCH_S)
     last_resort = LastResort(config.drain_grace_s + MARGIN_S)
-    loading = Thread(target=_load, args=[embedder], name="encoder")
+    loading: list[Thread] = []
 
     def ready(server: QueryServer) -> None:
         # Names and vectors are answered while torch is still imported, and pymilvus if files
-        # answer.
+        # answer. The server says that it is ready once nothing slows calls any more.
         index.begin()
-        loading.start()
+        warm = (embedder, server, asyncio.get_running_loop())
+        loading.append(Thread(target=_get_ready, args=warm, name="encoder"))
+        loading[0].start()
         (on_ready or _announce)(server)
 
     with closing(index):
-        build = partial(build_server, config, embedder, index, novelty, graphs, page)
+        build = partial(build_server, config, embedder, index, novelty, graphs, page, is_warm=False)
         server = asyncio.run(_serve_until_signal(build, ready, last_resort))
     # An interpreter that ends while torch is imported takes the thread out of C++ code that does
     # not allow it, and the process is aborted.
-    if loading.ident:
-        loading.join()
+    for thread in loading:
+        thread.join()
     if not server.is_at_work:
         last_resort.cancel()
+
+
+def _get_ready(
+    embedder: StoredEmbedder, server: QueryServer, loop: asyncio.AbstractEventLoop
+) -> None:
+    _load(embedder)
+    try:
+        server.warm_up()
+    # Whatever fails here fails again where a caller asks for it, and is told there.
+    except Exception as error:
+        log.warning("not warmed up to the end: %r", error)
+    with suppress(RuntimeError):  # the loop has ended: the server was stopped meanwhile
+        loop.call_soon_threadsafe(server.warmed)
 
 
 def _load(embedder: StoredEmbedder) -> None:
@@ -200,6 +215,8 @@ def build_server(
     novelty: Novelty | None = None,
     graphs: Graphs | None = None,
     page: PageOf | None = None,
+    *,
+    is_warm: bool = True,
 ) -> QueryServer:
     """A server that is not yet started; call it inside the event loop that will run it."""
     telemetry = Telemetry()
@@ -214,7 +231,7 @@ def build_server(
         embedder, index, novelty=novelty, graphs=graphs, config=config, telemetry=telemetry
     )
     site = page(index) if page and config.web_port is not None else None
-    return QueryServer(config, retrieval, telemetry, site)
+    return QueryServer(config, retrieval, telemetry, site, is_warm=is_warm)
 
 
 def _announce(server: QueryServer) -> None:

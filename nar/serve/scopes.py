@@ -172,6 +172,11 @@ class ScopedIndex:
         return self._index.agreed_s
 
     @property
+    def stale_since(self) -> float | None:
+        """Since when the rows that answer may be old."""
+        return self._index.stale_since
+
+    @property
     def errors(self) -> Mapping[str, int]:
         """How many calls to the store have failed: the store is everybody's."""
         return self._index.errors

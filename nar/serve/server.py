@@ -1,6 +1,7 @@
 """The life of the query server: build, start, drain, stop."""
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import grpc
@@ -56,9 +57,11 @@ class QueryServer:
         retrieval: Answers the calls.
         telemetry: Counts the calls.
         page: Pages beside the methods of the contract, where an HTTP port is opened.
+        is_warm: Whether it is ready at once; else `warmed` says when.
 
     Attributes:
         port: The port that calls come to, once started.
+        warm_up: Answers what callers might ask; for a thread that has loaded what answers.
     """
 
     def __init__(
@@ -67,6 +70,8 @@ class QueryServer:
         retrieval: Retrieval,
         telemetry: Telemetry,
         page: Site | None = None,
+        *,
+        is_warm: bool = True,
     ) -> None:
         self.port = 0
         self._config = config
@@ -74,7 +79,16 @@ class QueryServer:
         # Only who binds tokens to an alias asks for it.
         self._alias = retrieval.alias if config.scoped_tokens_file else ""
         self._workers = Workers(config)
-        self._health = Health((SERVICE,), retrieval.count_rows, self._stuck, telemetry)
+        self._health = Health(
+            (SERVICE,),
+            retrieval.count_rows,
+            partial(retrieval.goes_on, config.max_stale_s),
+            self._stuck,
+            telemetry,
+            is_warm=is_warm,
+        )
+        self.warm_up = retrieval.warm_up
+        self._warm = asyncio.Event()
         self._admission = Admission(
             config.max_in_flight,
             config.caller_share,
@@ -112,6 +126,7 @@ class QueryServer:
         self._web = self._web_server(dispatch, page)
         self._metrics = metrics_port(config, telemetry)
         self._watching: list[asyncio.Task[None]] = []
+        self._warming: asyncio.Task[None] | None = None
 
     def _add_services(self, dispatch: Dispatch) -> None:
         self._server.add_generic_rpc_handlers((dispatch.handlers(),))
@@ -165,6 +180,15 @@ class QueryServer:
             asyncio.create_task(self._health.probe_forever(interval_s)),
             asyncio.create_task(self._health.look_forever(stuck_after_s / LOOKS)),
         ]
+        self._warming = asyncio.create_task(self._become_ready())
+
+    def warmed(self) -> None:
+        """Note that it was warmed up; called on the event loop."""
+        self._warm.set()
+
+    async def _become_ready(self) -> None:
+        await self._warm.wait()
+        await self._health.warmed()
 
     def _stuck(self) -> dict[str, bool]:
         after_s = self._config.stuck_after_s
@@ -215,7 +239,7 @@ class QueryServer:
 
         Threads that still work after the grace are left to it: `is_at_work` says whether any does.
         """
-        for watcher in self._watching:
+        for watcher in (*self._watching, *filter(None, [self._warming])):
             watcher.cancel()
         self._admission.close()
         self._page_admission.close()

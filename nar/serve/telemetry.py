@@ -368,6 +368,10 @@ class Measured(Protocol):
         """When the rows that answer were last known to be the published rows; NaN before."""
 
     @property
+    def stale_since(self) -> float | None:
+        """Since when the rows that answer may be old, in seconds since 1970; None: they are new."""
+
+    @property
     def errors(self) -> Mapping[str, int]:
         """How many calls to the store have failed, by kind."""
 
@@ -389,6 +393,11 @@ class StoreMetrics(Collector):
             "nar_index_agreed_timestamp_seconds",
             "When what answers was last found to be what the store holds; NaN before.",
             value=self._index.agreed_s,
+        )
+        yield GaugeMetricFamily(
+            "nar_index_stale",
+            "1 while rows in memory answer for a store that cannot be read, 0 otherwise.",
+            value=self._index.stale_since is not None,
         )
         failed = CounterMetricFamily(
             "nar_store_errors", "Calls to the store that failed, by kind.", labels=("kind",)

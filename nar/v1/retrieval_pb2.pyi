@@ -325,7 +325,7 @@ class SearchResponse(_message.Message):
     def __init__(self, results: _Optional[_Iterable[_Union[SearchResult, _Mapping]]] = ..., timings: _Optional[_Union[StageTimings, _Mapping]] = ...) -> None: ...
 
 class SearchResult(_message.Message):
-    __slots__ = ("status", "hits", "same_network", "same_design", "same_at_inference", "novelty", "resemblance", "family", "trunk", "part_of", "bodies", "shared", "compared", "sentences", "assumed", "unread", "wrapped", "changes", "coverage")
+    __slots__ = ("status", "hits", "same_network", "same_design", "same_at_inference", "novelty", "resemblance", "family", "trunk", "part_of", "bodies", "shared", "compared", "sentences", "assumed", "unread", "wrapped", "changes", "coverage", "stale_since")
     STATUS_FIELD_NUMBER: _ClassVar[int]
     HITS_FIELD_NUMBER: _ClassVar[int]
     SAME_NETWORK_FIELD_NUMBER: _ClassVar[int]
@@ -345,6 +345,7 @@ class SearchResult(_message.Message):
     WRAPPED_FIELD_NUMBER: _ClassVar[int]
     CHANGES_FIELD_NUMBER: _ClassVar[int]
     COVERAGE_FIELD_NUMBER: _ClassVar[int]
+    STALE_SINCE_FIELD_NUMBER: _ClassVar[int]
     status: _status_pb2.Status
     hits: _containers.RepeatedCompositeFieldContainer[Hit]
     same_network: _containers.RepeatedCompositeFieldContainer[Hit]
@@ -364,7 +365,8 @@ class SearchResult(_message.Message):
     wrapped: Wrapped
     changes: ChangesList
     coverage: Coverage
-    def __init__(self, status: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., hits: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_network: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_design: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_at_inference: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., novelty: _Optional[float] = ..., resemblance: _Optional[_Union[Resemblance, _Mapping]] = ..., family: _Optional[_Union[FamilyVerdict, _Mapping]] = ..., trunk: _Optional[_Union[FamilyVerdict, _Mapping]] = ..., part_of: _Optional[_Union[Wholes, _Mapping]] = ..., bodies: _Optional[_Union[Bodies, _Mapping]] = ..., shared: _Optional[_Union[Explanations, _Mapping]] = ..., compared: _Optional[int] = ..., sentences: _Optional[_Iterable[_Union[Sentence, _Mapping]]] = ..., assumed: _Optional[_Union[Assumed, _Mapping]] = ..., unread: _Optional[_Union[Unread, _Mapping]] = ..., wrapped: _Optional[_Union[Wrapped, _Mapping]] = ..., changes: _Optional[_Union[ChangesList, _Mapping]] = ..., coverage: _Optional[_Union[Coverage, _Mapping]] = ...) -> None: ...
+    stale_since: float
+    def __init__(self, status: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., hits: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_network: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_design: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_at_inference: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., novelty: _Optional[float] = ..., resemblance: _Optional[_Union[Resemblance, _Mapping]] = ..., family: _Optional[_Union[FamilyVerdict, _Mapping]] = ..., trunk: _Optional[_Union[FamilyVerdict, _Mapping]] = ..., part_of: _Optional[_Union[Wholes, _Mapping]] = ..., bodies: _Optional[_Union[Bodies, _Mapping]] = ..., shared: _Optional[_Union[Explanations, _Mapping]] = ..., compared: _Optional[int] = ..., sentences: _Optional[_Iterable[_Union[Sentence, _Mapping]]] = ..., assumed: _Optional[_Union[Assumed, _Mapping]] = ..., unread: _Optional[_Union[Unread, _Mapping]] = ..., wrapped: _Optional[_Union[Wrapped, _Mapping]] = ..., changes: _Optional[_Union[ChangesList, _Mapping]] = ..., coverage: _Optional[_Union[Coverage, _Mapping]] = ..., stale_since: _Optional[float] = ...) -> None: ...
 
 class ChangesList(_message.Message):
     __slots__ = ("changes",)
@@ -607,10 +609,12 @@ class GetRequest(_message.Message):
     def __init__(self, architectures: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class GetResponse(_message.Message):
-    __slots__ = ("results",)
+    __slots__ = ("results", "stale_since")
     RESULTS_FIELD_NUMBER: _ClassVar[int]
+    STALE_SINCE_FIELD_NUMBER: _ClassVar[int]
     results: _containers.RepeatedCompositeFieldContainer[GetResult]
-    def __init__(self, results: _Optional[_Iterable[_Union[GetResult, _Mapping]]] = ...) -> None: ...
+    stale_since: float
+    def __init__(self, results: _Optional[_Iterable[_Union[GetResult, _Mapping]]] = ..., stale_since: _Optional[float] = ...) -> None: ...
 
 class GetResult(_message.Message):
     __slots__ = ("status", "architecture")
@@ -643,16 +647,18 @@ class DescribeResponse(_message.Message):
     def __init__(self, version: _Optional[str] = ..., encoder: _Optional[_Union[Encoder, _Mapping]] = ..., index_rows: _Optional[int] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., operators: _Optional[_Iterable[str]] = ..., attribute_names: _Optional[_Iterable[str]] = ..., index: _Optional[_Union[Index, _Mapping]] = ...) -> None: ...
 
 class Index(_message.Message):
-    __slots__ = ("collection", "is_in_memory", "is_writable", "visible_within_ms")
+    __slots__ = ("collection", "is_in_memory", "is_writable", "visible_within_ms", "stale_since")
     COLLECTION_FIELD_NUMBER: _ClassVar[int]
     IS_IN_MEMORY_FIELD_NUMBER: _ClassVar[int]
     IS_WRITABLE_FIELD_NUMBER: _ClassVar[int]
     VISIBLE_WITHIN_MS_FIELD_NUMBER: _ClassVar[int]
+    STALE_SINCE_FIELD_NUMBER: _ClassVar[int]
     collection: str
     is_in_memory: bool
     is_writable: bool
     visible_within_ms: int
-    def __init__(self, collection: _Optional[str] = ..., is_in_memory: _Optional[bool] = ..., is_writable: _Optional[bool] = ..., visible_within_ms: _Optional[int] = ...) -> None: ...
+    stale_since: float
+    def __init__(self, collection: _Optional[str] = ..., is_in_memory: _Optional[bool] = ..., is_writable: _Optional[bool] = ..., visible_within_ms: _Optional[int] = ..., stale_since: _Optional[float] = ...) -> None: ...
 
 class Encoder(_message.Message):
     __slots__ = ("name", "fingerprint", "dim")
@@ -717,12 +723,14 @@ class ListRequest(_message.Message):
     def __init__(self, filter: _Optional[_Union[Filter, _Mapping]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
 
 class ListResponse(_message.Message):
-    __slots__ = ("architectures", "next_page_token")
+    __slots__ = ("architectures", "next_page_token", "stale_since")
     ARCHITECTURES_FIELD_NUMBER: _ClassVar[int]
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    STALE_SINCE_FIELD_NUMBER: _ClassVar[int]
     architectures: _containers.RepeatedCompositeFieldContainer[Architecture]
     next_page_token: str
-    def __init__(self, architectures: _Optional[_Iterable[_Union[Architecture, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+    stale_since: float
+    def __init__(self, architectures: _Optional[_Iterable[_Union[Architecture, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., stale_since: _Optional[float] = ...) -> None: ...
 
 class NewArchitecture(_message.Message):
     __slots__ = ("name", "source", "library", "family", "block", "task", "tier", "graph", "labels")

@@ -42,6 +42,7 @@ _NOBODY: Final = (
 # The sentences that stand before the table of hits; the others stand below it. Of a known design
 # nobody asks first what it is a part of.
 _STYLES: Final[Mapping[str, str]] = {
+    "stale_since": "bold red",
     "assumed.doubts": "bold red",
     "unread": "bold red",
     "same_network": "bold yellow",
@@ -168,6 +169,7 @@ def answer_report(query: str, answer: Answer, rows: Sequence[NetworkRow]) -> Rep
         "novelty": answer.novelty,
         "assumed": assumed(answer.assumed),
         "unread": unread(answer.unread),
+        "stale_since": answer.stale_since,
         "published_from": origin(),
         "sentences": [each.text for each in sentences(answer)],
         "evidence": evidence_report(answer),

@@ -68,17 +68,22 @@ def encode_listing(wanted: Filter, page_size: int | None) -> retrieval_pb2.ListR
     return retrieval_pb2.ListRequest(filter=encode_filter(wanted), page_size=page_size or 0)
 
 
-def encode_page(page: Page, entries: Sequence[IndexEntry]) -> retrieval_pb2.ListResponse:
+def encode_page(
+    page: Page, entries: Sequence[IndexEntry], stale_since: float | None = None
+) -> retrieval_pb2.ListResponse:
     """The response that shows a page.
 
     Args:
         page: The page that was asked for.
         entries: Architectures by id, one more than the page holds where more follow.
+        stale_since: See `nar.index.rows.IndexState`.
     """
     shown = entries[: page.size]
     token = _token(shown[-1].id, page.wanted) if len(entries) > page.size else ""
     architectures = map(encode_architecture, shown)
-    return retrieval_pb2.ListResponse(architectures=architectures, next_page_token=token)
+    return retrieval_pb2.ListResponse(
+        architectures=architectures, next_page_token=token, stale_since=stale_since
+    )
 
 
 def next_request(

@@ -74,6 +74,7 @@ def encode_answer(answer: Answer) -> wire.SearchResult:
         assumed=None if answer.assumed is None else encode_assumed(answer.assumed),
         unread=None if answer.unread is None else encode_unread(answer.unread),
         wrapped=_encode_wrapped(answer.wrapped),
+        stale_since=answer.stale_since,
         sentences=[asdict(sentence) for sentence in sentences(answer)],
     )
 
@@ -102,6 +103,7 @@ def decode_answer(message: wire.SearchResult) -> Answer:
         assumed=part("assumed", decode_assumed),
         unread=part("unread", decode_unread),
         wrapped=part("wrapped", _decode_wrapped),
+        stale_since=part("stale_since", float),
     )
 
 
@@ -255,6 +257,7 @@ def encode_state(state: IndexState, *, takes_writes: bool) -> retrieval_pb2.Inde
         is_in_memory=state.is_in_memory,
         is_writable=takes_writes and state.is_writable,
         visible_within_ms=round(1_000 * state.visible_within_s),
+        stale_since=state.stale_since,
     )
 
 
@@ -265,6 +268,7 @@ def decode_state(message: retrieval_pb2.Index) -> IndexState:
         is_in_memory=message.is_in_memory,
         is_writable=message.is_writable,
         visible_within_s=message.visible_within_ms / 1_000,
+        stale_since=message.stale_since if message.HasField("stale_since") else None,
     )
 
 

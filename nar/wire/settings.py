@@ -214,6 +214,13 @@ class ServerConfig(Settings):
     )
     drain_grace_s: float = Field(10.0, ge=0)
     probe_interval_s: float = Field(5.0, gt=0, description="how often health asks the index")
+    max_stale_s: float = Field(
+        900.0,
+        ge=0,
+        description="how long rows in memory answer, and say that they may be old, while the store "
+        "cannot be read; after that the server is not ready. A Milvus that is restarted is back "
+        "within two minutes, an operator who is paged within a quarter of an hour",
+    )
 
     log_format: Literal["text", "json"] = "text"
     log_lines_per_s: float = Field(

@@ -1,6 +1,8 @@
 """The life of a server: ready, sick, drained, gone."""
 
+import asyncio
 import logging
+import math
 import signal
 import socket
 from concurrent.futures import ThreadPoolExecutor
@@ -30,7 +32,7 @@ from nar.serve import server as server_module
 from nar.serve.calls import SERVICE
 from nar.serve.dispatch import Resting
 from nar.serve.doors import check_doors
-from nar.serve.run import serve
+from nar.serve.run import build_server, serve
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 from nar.wire.settings import ServerConfig
@@ -120,6 +122,73 @@ def test_clients_are_answered_from_memory_while_the_store_is_gone(embedder, tmp_
         index.close()
         assert client.describe().index_rows == len(KNOWN)
         assert client.search("timm:plain").hits
+
+
+@pytest.mark.slow
+def test_a_store_that_is_away_is_said_and_readiness_stays_for_a_while(embedder, tmp_path):
+    config = IndexConfig(uri=str(tmp_path / "index.db"), follow_s=0.05)
+    bounds = {"probe_interval_s": 0.05, "max_stale_s": 3_600.0}
+    with (
+        tiny_index(tmp_path, embedder) as index,
+        Reader(lambda _: index, config) as reader,
+        live_server(embedder, reader, **bounds) as server,
+        grpc.insecure_channel(server.target) as channel,
+        Client(server.target) as client,
+    ):
+        stub = ArchitectureRetrievalServiceStub(channel)
+        wait_for(lambda: reader.agreed_s > 0)
+        assert (client.search("timm:plain").stale_since, reader.stale_since) == (None, None)
+        assert not stub.Get(wire.GetRequest(architectures=["timm:plain"])).HasField("stale_since")
+        index.close()
+        wait_for(lambda: sample(server, "nar_index_stale") == 1)
+        since = reader.agreed_s
+        assert client.search("timm:plain").stale_since == since
+        assert client.describe().index.stale_since == since
+        assert stub.Get(wire.GetRequest(architectures=["timm:plain"])).stale_since == since
+        assert stub.List(wire.ListRequest()).stale_since == since
+        [result] = stub.Search(one_query()).results
+        assert result.sentences[0].part == "stale_since"
+        wait_for(lambda: math.isnan(sample(server, "nar_index_rows")))
+        assert sample(server, "nar_serving") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reader_rows", [0, 100_000])
+def test_a_store_that_stays_away_ends_readiness(embedder, tmp_path, reader_rows):
+    """At once where the store itself is asked, after the bound where memory answers."""
+    config = IndexConfig(uri=str(tmp_path / "index.db"), reader_rows=reader_rows, follow_s=0.05)
+    bounds = {"probe_interval_s": 0.05, "max_stale_s": 0.3 if reader_rows else 3_600.0}
+    with (
+        tiny_index(tmp_path, embedder) as index,
+        Reader(lambda _: index, config) as reader,
+        live_server(embedder, reader, **bounds) as server,
+    ):
+        wait_for(lambda: reader.agreed_s > 0)
+        index.close()
+        wait_for(lambda: sample(server, "nar_serving") == 0)
+        assert sample(server, "nar_index_stale") == (reader_rows > 0)
+
+
+def test_readiness_waits_until_calls_are_answered_at_full_speed(embedder, index):
+    servers = []
+
+    async def scene():
+        config = ServerConfig(port=0, metrics_port=0)
+        server = build_server(config, embedder, index, is_warm=False)
+        servers.append(server)
+        await server.start()
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+            watching = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest())
+            cold = (await watching.read()).status
+            answered = await ArchitectureRetrievalServiceStub(channel).Search(one_query())
+            await asyncio.to_thread(server.warm_up)
+            server.warmed()
+            warm = (await watching.read()).status
+            watching.cancel()
+        await server.drain()
+        return cold, len(answered.results), warm
+
+    assert asyncio.run(scene()) == (NOT_SERVING, 1, SERVING)
 
 
 def test_a_drain_finishes_what_is_in_flight(embedder, index):

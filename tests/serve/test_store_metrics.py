@@ -44,7 +44,7 @@ def test_the_collection_that_is_served_is_seen_and_what_answers(embedder, index,
 
 def test_a_state_that_is_not_known_does_not_hide_other_metrics():
     class Unknown:
-        agreed_s, errors = 0.0, dict.fromkeys(ERRORS, 0)
+        agreed_s, stale_since, errors = 0.0, None, dict.fromkeys(ERRORS, 0)
 
         @property
         def state(self):

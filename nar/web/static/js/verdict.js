@@ -6,7 +6,7 @@ import { isOwn, label } from "./models.js";
 
 // What is read before any other sentence.
 const KNOWN = ["same_network", "same_at_inference", "same_design", "wrapped"];
-const LEAD = ["assumed.doubts", "unread", ...KNOWN, "resemblance"];
+const LEAD = ["stale_since", "assumed.doubts", "unread", ...KNOWN, "resemblance"];
 // And of a model that is not known: an exact body or part says most.
 const EXACT = ["bodies", "part_of"];
 // What the page asks beside the hits: of every model, and of a new one.
