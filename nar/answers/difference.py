@@ -4,8 +4,8 @@ Clients use these records too: no library of an index or of learning is imported
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import unified_diff
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -32,6 +32,7 @@ from nar.graphs.normal_form import normal_form
 from nar.graphs.ops import ATTRIBUTES, op_name
 
 if TYPE_CHECKING:
+    from nar.index.rows import IndexEntry
     from nar.motifs.partition import MotifPartition
 
 # Chosen: share of the nodes that must be alike for a listing; below it most lines of a diff stand
@@ -97,6 +98,20 @@ class MotifDifference:
     def in_shared(self) -> tuple[float, float]:
         """For each architecture, the share of its operators that have a counterpart, 0 to 1."""
         return self.edits.paired
+
+    def turned(self) -> "MotifDifference":
+        """The same with the second as the first.
+
+        Example:
+            >>> MotifDifference((MotifCounts("0" * 16, ("conv",), 3, 1),), ()).turned().shared[0].first
+            1
+        """
+
+        def swapped(counts: Sequence[MotifCounts]) -> tuple[MotifCounts, ...]:
+            return tuple(replace(each, first=each.second, second=each.first) for each in counts)
+
+        shared, other = swapped(self.shared), swapped(self.other)
+        return replace(self, shared=shared, other=other, edits=self.edits.turned())
 
 
 def compare_motifs(
@@ -314,6 +329,45 @@ class Difference:
         if self.alike < _NEARLY_EQUAL or max(len(left), len(right)) > _MAX_LISTED_NODES:
             return ()
         return tuple(unified_diff(left, right, *self._names, n=_CONTEXT_LINES, lineterm=""))
+
+
+_ROWS: Final[Mapping[Sameness | None, str]] = {
+    "network": "They are the same network.",
+    "design": "They are one design; their sizes differ.",
+    "inference": "They are the same network once they are deployed.",
+    None: "They are different designs.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RowsCompared:
+    """Two architectures of which at least one is known by its row in an index alone.
+
+    Attributes:
+        first: What the index has on the first.
+        second: The same of the second.
+        motifs: Their motifs, by a server that has their graphs; None where nobody has.
+        why_not: Why motifs are not compared, and the way out; empty where they are.
+    """
+
+    first: "IndexEntry"
+    second: "IndexEntry"
+    motifs: MotifDifference | None
+    why_not: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """In what way they are the same."""
+        return _ROWS[sameness(self.first, self.second)]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """How the first becomes the second, and how much they share; or why that is not known."""
+        names = self.first.name, self.second.name
+        if self.motifs is None:
+            return (self.why_not,)
+        changes = changes_text(names, self.motifs.edits)
+        return changes, shared_text(names, self.motifs.in_shared)
 
 
 def difference(first: Architecture, second: Architecture) -> Difference:

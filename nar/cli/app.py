@@ -275,18 +275,22 @@ def diff(
     second: Name,
     work: Work = DEFAULT_WORK,
     corpus: Corpus = None,
+    uri: Uri = None,
+    config: ConfigFile = None,
+    server: Server = None,
     html: HtmlFile = None,
     *,
     asking: Asking,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Show what two architectures share; a model that the corpus lacks is captured."""
-    from nar.choices import CorpusChoice
+    """Show what two architectures share; a model that the corpus lacks is captured, or is a row."""
+    from nar.choices import CorpusChoice, IndexChoice
     from nar.cli import model_commands
 
     chosen, both = CorpusChoice(work, corpus), (first, second)
-    model_commands.diff(chosen, both, asking, html=html, as_json=as_json)
+    choice = IndexChoice(work, uri, config)
+    model_commands.diff(chosen, both, asking, choice, server, html=html, as_json=as_json)
 
 
 @app.command()

@@ -1,31 +1,37 @@
 """What the commands about models do: names, one model, two models, users of a block."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nar.answers.atlas import read_atlas, shipped_atlas
 from nar.answers.conditions import MemoryValues, check_values
 from nar.answers.naming import (
+    Asked,
     captured,
     each_known_or_captured,
     known_or_captured,
     resolve_name,
+    stated_for,
 )
 from nar.base.asking import Asking
 from nar.base.console import DEFAULT_WORK, show, stderr
-from nar.base.errors import InvalidInputError, UnknownArchitectureError
+from nar.base.errors import CaptureError, InvalidInputError, UnknownArchitectureError
 from nar.base.files import write_text
 from nar.base.model_files import PYTHON
 from nar.base.workspace import cache_directory
 from nar.choices import CorpusChoice, IndexChoice
-from nar.corpus import shipped_corpus
+from nar.corpus import Location, shipped_corpus
 from nar.graphs.architecture import Architecture
 from nar.index.filters import Filter
-from nar.index.rows import IndexEntry
+from nar.index.rows import IndexEntry, index_entry
 from nar.motifs.partition import partition
 from nar.views import display, reports
+
+if TYPE_CHECKING:
+    from nar.answers.difference import RowsCompared
 
 
 def known_names(
@@ -147,16 +153,31 @@ def diff(
     corpus: CorpusChoice,
     both: tuple[str, str],
     asking: Asking,
+    choice: IndexChoice,
+    server: str | None,
     *,
     html: Path | None,
     as_json: bool,
 ) -> None:
-    """Show what two architectures share; what the corpus does not have is captured."""
+    """Show what two architectures share; what the corpus does not have is captured.
+
+    What is neither known nor can be captured may be a row of the index that is named, or of a
+    server.
+    """
     from nar.answers.difference import difference
     from nar.views.difference import difference_html, difference_report, difference_view
     from nar.views.html import document
 
-    first, second = each_known_or_captured(corpus.directory_if_any(), both, asking)
+    directory = corpus.directory_if_any()
+    sides: Sequence[Asked | str]
+    if server is None and not choice.has_own_rows:
+        sides = [*each_known_or_captured(directory, both, asking)]
+    else:
+        sides = [_asked_or_row(directory, name, asking, choice, server) for name in both]
+    first, second = sides
+    if isinstance(first, str) or isinstance(second, str):
+        _diff_rows(sides, choice, server, html=html, as_json=as_json)
+        return
     compared = replace(
         difference(first.architecture, second.architecture),
         assumed=(first.assumed, second.assumed),
@@ -167,6 +188,86 @@ def diff(
         write_text(html, document(title, *difference_html(compared)))
         stderr.print(f"wrote {html}", style="dim")
     show(difference_report(compared), lambda: difference_view(compared), as_json=as_json)
+
+
+def _asked_or_row(
+    corpus: Location | None, name: str, asking: Asking, choice: IndexChoice, server: str | None
+) -> Asked | str:
+    """A model, or the name of a row where the corpus lacks it and it is no file."""
+    try:
+        return known_or_captured(corpus, name, asking=stated_for(name, asking))
+    except (UnknownArchitectureError, CaptureError):
+        if server is None and choice.config().index.is_missing:
+            raise
+        return name
+
+
+def _diff_rows(
+    sides: Sequence[Asked | str],
+    choice: IndexChoice,
+    server: str | None,
+    *,
+    html: Path | None,
+    as_json: bool,
+) -> None:
+    """Show what an index, or a server with graphs, knows of two architectures."""
+    from nar.views.difference import rows_report, rows_view
+    from nar.views.html import document, html_of
+
+    if server is None:
+        compared = _rows_compared(sides, choice)
+    else:
+        compared = _compared_by(server, sides, choice)
+    if html is not None:
+        title = f"{compared.first.name} and {compared.second.name}"
+        write_text(html, document(title, html_of(rows_view(compared))))
+        stderr.print(f"wrote {html}", style="dim")
+    show(rows_report(compared), lambda: rows_view(compared), as_json=as_json)
+
+
+def _rows_compared(sides: Sequence[Asked | str], choice: IndexChoice) -> "RowsCompared":
+    from nar.answers.difference import RowsCompared
+    from nar.index.architecture_index import ArchitectureIndex
+
+    config = choice.existing()
+    names = [side for side in sides if isinstance(side, str)]
+    with ArchitectureIndex(config) as index:
+        rows = index.get(names)
+    for name in names:
+        if name not in rows:
+            raise UnknownArchitectureError(f"{name} is not in the index at {config.uri}")
+    why_not = (
+        f"Their operators are not compared: the index has no graph of {' and '.join(names)}. Name "
+        "the corpus that has it (--corpus or --work), its file, or a server that reads that corpus."
+    )
+    first, second = (
+        rows[each] if isinstance(each, str) else index_entry(each.architecture) for each in sides
+    )
+    return RowsCompared(first, second, None, why_not)
+
+
+def _compared_by(server: str, sides: Sequence[Asked | str], choice: IndexChoice) -> "RowsCompared":
+    """What a server says of rows of its own, and of a model beside them."""
+    from nar.answers.difference import RowsCompared
+    from nar.cli.search_command import opened_client
+    from nar.client.questions import value
+
+    with opened_client(choice.config(), server) as client:
+        first, second = (
+            value(client.get([each])[0])
+            if isinstance(each, str)
+            else index_entry(each.architecture)
+            for each in sides
+        )
+        one, other = (each if isinstance(each, str) else each.architecture for each in sides)
+        try:
+            if isinstance(other, str):
+                motifs = value(client.explain(one, [other])[0])
+            else:
+                motifs = value(client.explain(other, [first.name])[0]).turned()
+        except UnknownArchitectureError as error:
+            return RowsCompared(first, second, None, f"Their operators are not compared: {error}.")
+    return RowsCompared(first, second, motifs)
 
 
 def export(

@@ -10,11 +10,13 @@ from rich.table import Table
 from rich.text import Text
 
 from nar.answers.change_kinds import MEANING, ChangeKind
-from nar.answers.difference import Difference, MotifCounts, MotifDifference
+from nar.answers.difference import Difference, MotifCounts, MotifDifference, RowsCompared
 from nar.answers.edits import Edits
 from nar.answers.roles import Role
 from nar.answers.words import apart, changes_text
+from nar.graphs.architecture import Architecture
 from nar.graphs.fingerprints import same_at_inference
+from nar.index.rows import IndexEntry, index_entry
 from nar.views.corpus import new_table
 from nar.views.display import in_brief
 from nar.views.html import html_of, side_by_side
@@ -46,7 +48,7 @@ def difference_view(compared: Difference) -> RenderableType:
         Text(compared.changes, "bold green"),
         Text(compared.shared),
         *map(Text, compared.assumptions),
-        _side_by_side(compared),
+        _side_by_side(compared.first, compared.second),
         _operators(compared),
         _motifs("Motifs of both", compared.motifs.shared),
         _motifs("Motifs of one only", compared.motifs.other),
@@ -112,25 +114,66 @@ def explanation_view(
     )
 
 
-def _side_by_side(compared: Difference) -> Table:
+def rows_view(compared: RowsCompared) -> RenderableType:
+    """What is known of two architectures whose graphs are not here."""
+    motifs = compared.motifs
+    tables = (
+        []
+        if motifs is None
+        else [
+            _motifs("Motifs of both", motifs.shared),
+            _motifs("Motifs of one only", motifs.other),
+        ]
+    )
+    return Group(
+        Text(compared.verdict, "bold"),
+        *map(Text, compared.texts),
+        _side_by_side(compared.first, compared.second),
+        *tables,
+    )
+
+
+def rows_report(compared: RowsCompared) -> Report:
+    """The same for a program; what needs graphs is null where nobody has them."""
+    first, second, motifs = compared.first, compared.second, compared.motifs
+    return {
+        "first": asdict(first),
+        "second": asdict(second),
+        "same_exact": first.exact == second.exact,
+        "same_topology": first.topology == second.topology,
+        "same_at_inference": same_at_inference(first, second),
+        "why_not": compared.why_not or None,
+        "alike": motifs and round(min(motifs.in_shared), 4),
+        "edits": motifs and edits_report(motifs.edits),
+        "shared_motifs": motifs and [asdict(motif) for motif in motifs.shared],
+        "other_motifs": motifs and [asdict(motif) for motif in motifs.other],
+    }
+
+
+def _side_by_side(*sides: Architecture | IndexEntry) -> Table:
     table = Table("", title_justify="left", box=SIMPLE_HEAD)
-    sides = (compared.first, compared.second)
-    for side in sides:
-        table.add_column(side.labels.name, overflow="fold")
+    entries = [side if isinstance(side, IndexEntry) else index_entry(side) for side in sides]
+    for entry in entries:
+        table.add_column(entry.name, overflow="fold")
     for name, cells in {
-        "library": [side.labels.library for side in sides],
-        "family": [f"{side.labels.family} ({side.block})" for side in sides],
-        "task": [side.labels.task for side in sides],
-        "parameters": [f"{side.graph.parameters:,}" for side in sides],
-        "FLOPs": [f"{side.graph.flops:,}" for side in sides],
-        "nodes": [f"{side.graph.nodes:,}" for side in sides],
-        "edges": [f"{side.graph.edges:,}" for side in sides],
-        "topology": [side.topology[:16] for side in sides],
-        "exact": [side.exact[:16] for side in sides],
-        "inference": [side.inference[:16] for side in sides],
+        "library": [each.library for each in entries],
+        "family": [f"{each.family} ({each.block})" for each in entries],
+        "task": [each.task for each in entries],
+        "parameters": [f"{each.parameters:,}" for each in entries],
+        "FLOPs": [f"{each.flops:,}" for each in entries],
+        "nodes": [f"{each.nodes:,}" for each in entries],
+        "edges": [_edges(side) for side in sides],
+        "topology": [each.topology[:16] for each in entries],
+        "exact": [each.exact[:16] for each in entries],
+        "inference": [each.inference[:16] for each in entries],
     }.items():
         table.add_row(name, *cells, style="" if cells[0] == cells[1] else "yellow")
     return table
+
+
+def _edges(side: Architecture | IndexEntry) -> str:
+    """Of a row it is not known how many edges its graph has."""
+    return "" if isinstance(side, IndexEntry) else f"{side.graph.edges:,}"
 
 
 def _operators(compared: Difference) -> Table:
