@@ -38,7 +38,7 @@ FAULTS  ?= work/faults.jsonl
 CAMPAIGN := $(BIN)/python -m benchmark campaign
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types docs proto proto-check pytest quick kernel-check faults campaigns reliability bench scale fleet fleet-hundred hub results notebook pictures lock prometheus milvus s3 chromium clean
+.PHONY: help setup demo test lint types docs proto proto-check pytest quick kernel-check faults campaigns reliability bench scale fleet fleet-hundred hub results notebook pictures week lock prometheus milvus s3 chromium clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -124,7 +124,15 @@ campaigns: $(STAMP) milvus  ## every reliability campaign at full size, and resu
 	-$(MAKE) campaign-damage OPTIONS='--of store'
 	-$(MAKE) campaign-statuses
 	-$(MAKE) campaign-faults OPTIONS='--runs $(RUNS) --seed $(SEED) --kept $(FAULTS)'
+	-$(MAKE) campaign-week
+	-$(MAKE) campaign-week OPTIONS='--store server'
 	-$(MAKE) campaign-soak
+	$(MAKE) reliability
+
+# Half an hour on two cores: three hundred models, Ray with two nodes, Milvus, Prometheus.
+week: $(STAMP) prometheus milvus  ## five days of a zoo of one's own, on Milvus Lite and on a Milvus server
+	$(MAKE) campaign-week
+	$(MAKE) campaign-week OPTIONS='--store server'
 	$(MAKE) reliability
 
 reliability: $(STAMP)  ## results/reliability.md with the campaigns that were run since

@@ -87,6 +87,14 @@ ROWS: Final[Mapping[str, Row]] = {
         "100 runs: the identical digest, or a clear error that a rerun repairs",
         100,
     ),
+    **{
+        f"week {store}": Row(
+            f"a week of a zoo of one's own, {place}: the steps are below",
+            "each day the rows, labels and answers of a fresh build, by 300 models",
+            5,
+        )
+        for store, place in (("lite", "Milvus Lite"), ("server", "a Milvus server"))
+    },
     "statuses": Row("statuses that a test reaches, by method and cause", "all", 1),
 }
 HEAD: Final = """# Reliability
@@ -99,6 +107,19 @@ line of [faults.jsonl](faults.jsonl): what was struck, how the job ended, what i
 
 | figure | aim | measured | met | date, seed | command | machine |
 |---|---|---|---|---|---|---|
+"""
+# Of which campaigns the steps have a table of their own, and how figures of CPU seconds end.
+WEEKS: Final = ("week lite", "week server")
+CPU: Final = "_cpu_s"
+WEEK: Final = """
+## The steps of a week
+
+`make week`: Monday all models; Tuesday ten new, five gone, three changed through an import, one
+that hangs, the driver killed; Wednesday another encoder beside, the switch, and back; Thursday the
+store away, a full disk, a token taken away, two models gone and a label changed; Friday back to
+Tuesday. CPU seconds are of all processes, Ray's and the server's too. `anew` is the build from
+nothing, in one process, beside which all rows, labels and answers are compared.
+
 """
 TRACK: Final = """
 ## What was found on the way
@@ -131,13 +152,33 @@ def page_of(lines: Iterable[str], track_record: Iterable[Mapping[str, str]]) -> 
     rows = [_row_of(row, newest.get(name)) for name, row in ROWS.items()]
     unmet = [line for name, line in newest.items() if name in ROWS and line["faults"]]
     found = [_cells(each[key] for key in KEYS) for each in track_record]
-    return HEAD + "".join([*rows, *_unmet(unmet)]) + TRACK + "".join(found)
+    return HEAD + "".join([*rows, *_unmet(unmet), *_week(newest)]) + TRACK + "".join(found)
+
+
+def _week(newest: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """What each step of a week cost, a column a store."""
+    stores = {name: newest[name]["figures"] for name in WEEKS if name in newest}
+    if not stores:
+        return
+    yield WEEK
+    yield _cells(["step", *(f"{name.split()[1]}, CPU s" for name in stores)])
+    yield _cells(["---"] * (1 + len(stores)))
+    steps = dict.fromkeys(step for figures in stores.values() for step in figures)
+    for step in steps:
+        if step.endswith(CPU):
+            values = (str(figures.get(step, "")) for figures in stores.values())
+            yield _cells([step.removesuffix(CPU).replace("_", " "), *values])
 
 
 def _row_of(row: Row, line: Mapping[str, Any] | None) -> str:
     if line is None:
         return _cells([row.figure, row.aim, "not run", "", "", "", ""])
-    figures = [f"{name} {value}" for name, value in line["figures"].items()]
+    steps = line["campaign"] in WEEKS  # they have a table of their own
+    figures = [
+        f"{name} {value}"
+        for name, value in line["figures"].items()
+        if not (steps and name.endswith(CPU))
+    ]
     size = f"{line['done']:,} of {line['wanted']:,} in {line['seconds']:,.0f} s"
     measured = "; ".join([size, *figures, f"{line['fault_count']} faults"])
     met = "yes" if line["met"] and line["wanted"] >= row.wanted else "no"

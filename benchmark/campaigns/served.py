@@ -35,21 +35,28 @@ Settings = dict[str, dict[str, object]]
 
 
 class Served:
-    """A server of the atlas.
+    """A server of the atlas, or of a workspace.
 
     Args:
         directory: Of its settings, its log and its cache.
         settings: Sections of the configuration: ``{"server": {"max_in_flight": 4}}``.
         file_bytes: No file that it writes may become larger, as on a full disk.
+        work: The workspace; None for the atlas.
     """
 
     def __init__(
-        self, directory: Path, settings: Settings | None = None, *, file_bytes: int | None = None
+        self,
+        directory: Path,
+        settings: Settings | None = None,
+        *,
+        file_bytes: int | None = None,
+        work: Path | None = None,
     ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self.log = directory / "server.log"
         self._directory = directory
         self._file_bytes = file_bytes
+        self._work = [] if work is None else ["--work", str(work)]
         ports = {"port": free_port(), "metrics_port": free_port()}
         told = settings or {}
         self._config = directory / "nar.yaml"
@@ -68,7 +75,8 @@ class Served:
         """Start, and wait until health says SERVING; gives the seconds that this took."""
         began = time.monotonic()
         # Elsewhere, so that no workspace is there, which would be served in place of the atlas.
-        command = [sys.executable, "-c", NAR, "serve", "--config", str(self._config.resolve())]
+        settings = ["--config", str(self._config.resolve())]
+        command = [sys.executable, "-c", NAR, "serve", *settings, *self._work]
         limit = partial(_limit_files, self._file_bytes) if self._file_bytes else None
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(

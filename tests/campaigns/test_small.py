@@ -14,6 +14,7 @@ from benchmark.campaigns.rolling import Rolling, rolling
 from benchmark.campaigns.soak import Soak, soak
 from benchmark.campaigns.statuses import Statuses, statuses, untold
 from benchmark.campaigns.store import Store, store
+from benchmark.campaigns.week import Week, week
 
 
 @pytest.mark.slow
@@ -52,6 +53,20 @@ def test_no_acknowledged_row_is_lost_when_milvus_is_killed():
 )
 def test_an_index_never_differs_from_a_dictionary(store, operations):
     assert last(model(Model(operations=operations, store=store))).faults == ()
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize(
+    "store",
+    [
+        pytest.param("lite", marks=pytest.mark.faults),
+        pytest.param("server", marks=[pytest.mark.faults, pytest.mark.milvus_server], id="server"),
+    ],
+)
+def test_a_week_leaves_what_a_fresh_build_gives(store):
+    assert last(week(Week(models=30, store=store, away_s=3.0))).faults == ()
 
 
 @pytest.mark.slow

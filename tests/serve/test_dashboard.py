@@ -1,21 +1,12 @@
 """The dashboard and the rules, asked of a real Prometheus that scrapes a live server."""
 
 import json
-import math
-import shutil
-import subprocess
-import sys
-import urllib.error
-import urllib.parse
-import urllib.request
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-import yaml
 from authority import Authority
 from live_server import live_server
-from milvus_server import free_port
+from prometheus_server import prometheus
 from tiny_index import known
 from waiting import wait_for
 
@@ -31,63 +22,6 @@ TARGETS = [
     # A cluster of Ray has these; `tests/cluster/test_job_submit.py` looks at them there.
     if "ray_nar" not in target["expr"]
 ]
-OFTEN = "500ms"
-
-
-class Prometheus:
-    """The address of a running Prometheus."""
-
-    def __init__(self, port: int) -> None:
-        self._url = f"http://127.0.0.1:{port}"
-
-    def get(self, path, **parameters):
-        url = f"{self._url}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
-        with urllib.request.urlopen(url, timeout=10) as answer:
-            return json.load(answer)["data"]
-
-    def answers(self):
-        try:
-            return bool(self.get("query", query="vector(1)"))
-        except (urllib.error.URLError, ConnectionError):
-            return False
-
-    def values(self, expression):
-        """The values of an expression at this moment, without those that are no numbers."""
-        series = self.get("query", query=expression)["result"]
-        values = [float(one["value"][1]) for one in series]
-        return [value for value in values if not math.isnan(value)]
-
-
-@contextmanager
-def prometheus(directory, target):
-    """Run Prometheus with the rules of deploy/, scraping one address often."""
-    beside = Path(sys.executable).with_name("prometheus")
-    program = str(beside) if beside.exists() else shutil.which("prometheus")
-    assert program, "prometheus is missing: run `make prometheus`"
-    config = yaml.safe_load((DEPLOY / "prometheus.yml").read_text())
-    config["global"] = {
-        "scrape_interval": OFTEN,
-        "scrape_timeout": OFTEN,
-        "evaluation_interval": OFTEN,
-    }
-    config["rule_files"] = [str(DEPLOY / name) for name in config["rule_files"]]
-    config["scrape_configs"][0]["static_configs"][0]["targets"] = [target]
-    (directory / "prometheus.yml").write_text(yaml.safe_dump(config))
-    port = free_port()
-    command = [
-        program,
-        f"--config.file={directory / 'prometheus.yml'}",
-        f"--storage.tsdb.path={directory / 'data'}",
-        f"--web.listen-address=127.0.0.1:{port}",
-        "--log.level=error",
-    ]
-    with subprocess.Popen(command) as process:
-        try:
-            running = Prometheus(port)
-            wait_for(running.answers, limit_s=60)
-            yield running
-        finally:
-            process.kill()
 
 
 def call_every_method(client):
