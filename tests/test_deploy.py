@@ -4,6 +4,7 @@ import importlib
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -200,6 +201,53 @@ def test_what_the_image_copies_exists_and_is_sent():
     assert sorted(sent) == sorted(names)
 
 
+OWN = (DEPLOY / "Dockerfile.own").read_text()
+
+
+def test_an_image_of_ones_own_goes_on_as_the_base_does():
+    """What a linter of Dockerfiles would say, of the few lines that there are."""
+    instructions = re.findall(r"^([A-Z]+) (.+)$", OWN, re.M)
+    base = re.search(r"-t (nar:\S+)", DOCKERFILE)[1]
+    assert instructions[:2] == [("ARG", f"BASE={base}"), ("FROM", "${BASE}")]
+    assert [user for word, user in instructions if word == "USER"] == ["root", "nar"]
+    assert [place for word, place in instructions if word == "WORKDIR"][-1] == "/app"
+    assert "--no-cache-dir -c /app/requirements.lock" in OWN
+    assert re.search(r"^COPY .*requirements.lock /app/$", DOCKERFILE, re.M)
+
+
+HADOLINT = shutil.which("hadolint")
+
+
+@pytest.mark.skipif(HADOLINT is None, reason="hadolint is not installed")
+@pytest.mark.parametrize("name", ["Dockerfile", "Dockerfile.own"])
+def test_hadolint_finds_nothing(name):
+    # Debian's own packages are those of the base's release, and have no versions to pin.
+    done = subprocess.run(
+        [HADOLINT, "--ignore", "DL3008", str(DEPLOY / name)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_night_runs_on_the_cluster_and_keeps_others_out():
+    night = KINDS["CronJob"]["spec"]
+    assert night["concurrencyPolicy"] == "Forbid"
+    pod = night["jobTemplate"]["spec"]["template"]["spec"]
+    [container] = pod["containers"]
+    cluster = KINDS["RayCluster"]["metadata"]["name"]
+    assert f"http://{cluster}-head-svc:8265" in container["command"]
+    # An alert on a night without success waits longer than from one night to the next.
+    [late] = [
+        rule["expr"]
+        for group in yaml.safe_load((DEPLOY / "rules.yml").read_text())["groups"]
+        for rule in group["rules"]
+        if rule.get("alert") == "NarJobLate"
+    ]
+    assert re.fullmatch(r"\d+ 1 \* \* \*", night["schedule"])
+    assert int(re.search(r"> (\d+) \* 3600", late)[1]) > 24
+    image = KINDS["RayJob"]["spec"]["submitterPodTemplate"]["spec"]["containers"][0]["image"]
+    assert container["image"] == image
+
+
 def test_what_the_library_reads_beside_its_code_is_installed_with_it():
     tool = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
     installed = {path for glob in tool["package-data"]["nar"] for path in (ROOT / "nar").glob(glob)}
@@ -214,7 +262,17 @@ def test_ports_agree_with_the_defaults_of_the_server():
     assert set(map(int, re.search(r"^EXPOSE (.+)$", DOCKERFILE, re.M)[1].split())) == ours
     scraped = yaml.safe_load((DEPLOY / "prometheus.yml").read_text())
     asked = [ServerConfig().metrics_port, ServerConfig().port]
-    assert values(scraped, "targets") == [[f"server:{port}"] for port in asked]
+    server, jobs, probed = values(scraped, "targets")
+    assert [server, probed] == [[f"server:{port}"] for port in asked]
+    assert jobs[0].partition(":")[0] in COMPOSE["services"]
+
+
+def test_what_jobs_keep_is_shown_to_prometheus():
+    shown = COMPOSE["services"]["jobs"]
+    [place] = [each for each in shown["command"] if "directory" in each]
+    assert place.endswith("=/data/metrics")
+    assert shown["volumes"] == ["data:/data:ro"]
+    assert COMPOSE["services"]["job"]["command"][1:3] == ["--work", "/data"]
 
 
 def test_the_probe_from_outside_asks_for_the_service_of_the_contract():
