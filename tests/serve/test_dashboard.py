@@ -1,6 +1,7 @@
 """The dashboard and the rules, asked of a real Prometheus that scrapes a live server."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,18 @@ def call_every_method(client):
     client.describe()
 
 
+# What two jobs have kept of themselves.
+KEPT = """# TYPE nar_job_last_success_timestamp_seconds gauge
+nar_job_last_success_timestamp_seconds{{name="{job}"}} {now:.3f}
+# TYPE nar_job_duration_seconds gauge
+nar_job_duration_seconds{{name="{job}"}} 31.500
+# TYPE nar_job_rows gauge
+nar_job_rows{{name="{job}",outcome="captured"}} 280.000
+# TYPE nar_job_failures gauge
+nar_job_failures{{name="{job}",kind="onnx"}} 3.000
+"""
+
+
 @pytest.fixture(scope="module")
 def scraped(embedder, index, tmp_path_factory):
     """A Prometheus that has seen a server before and after some calls."""
@@ -42,7 +55,15 @@ def scraped(embedder, index, tmp_path_factory):
     trust = ClientConfig(ca_file=authority.file)
     with live_server(embedder, index, tls=tls) as server:
         target = server.metrics_url.removeprefix("http://").removesuffix("/metrics")
-        with prometheus(directory, target) as running, Client(server.target, config=trust) as one:
+        jobs = directory / "metrics"
+        jobs.mkdir()
+        for job in ("extract", "embed"):
+            text = KEPT.format(job=job, now=time.time())
+            (jobs / f"nar_job_{job}.prom").write_text(text)
+        with (
+            prometheus(directory, target, jobs) as running,
+            Client(server.target, config=trust) as one,
+        ):
             wait_for(lambda: running.values('nar_rpc_requests_total{method="Search"}') != [])
             call_every_method(one)
             wait_for(lambda: running.values("nar:search_duration_seconds:p99_rate5m") != [])
