@@ -9,7 +9,12 @@ import contract
 import pytest
 from contract import BASELINE, breaks, contract_of, keep, read_contract
 from google.protobuf import json_format
-from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto, MethodOptions
+from google.protobuf.descriptor_pb2 import (
+    FieldDescriptorProto,
+    FileDescriptorProto,
+    FileDescriptorSet,
+    MethodOptions,
+)
 from google.protobuf.message_factory import GetMessageClass
 
 from nar.v1 import retrieval_pb2
@@ -45,6 +50,22 @@ BEFORE = FileDescriptorProto(
 def now():
     file = FileDescriptorProto.FromString(retrieval_pb2.DESCRIPTOR.serialized_pb)
     return contract_of(file)
+
+
+# A descriptor set for each release, as `buf breaking --against` takes it. At a release:
+# python -m grpc_tools.protoc -Iproto --include_imports --descriptor_set_out=tests/serve/released/\
+# VERSION.binpb proto/nar/v1/retrieval.proto
+RELEASED = sorted((Path(__file__).parent / "released").glob("*.binpb"))
+
+
+@pytest.mark.parametrize("released", RELEASED, ids=lambda path: path.stem)
+def test_clients_of_a_release_are_served_still(released):
+    [then] = [
+        file
+        for file in FileDescriptorSet.FromString(released.read_bytes()).file
+        if file.package == retrieval_pb2.DESCRIPTOR.package
+    ]
+    assert breaks(contract_of(then), now()) == {}
 
 
 def after(change):
