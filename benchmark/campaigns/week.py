@@ -38,11 +38,13 @@ from benchmark.campaigns.processes import same_imports
 from benchmark.campaigns.served import Served
 from benchmark.campaigns.week_fresh import read_rows
 from benchmark.campaigns.week_zoo import WeekZoo
-from nar.answers.query import Answer
+from nar.answers.query import Answer, Query
+from nar.answers.retrieve import Retriever
 from nar.base.errors import NarError
 from nar.client.client import Client
 from nar.client.remote import ServiceError
 from nar.encoding.checkpoint import save_checkpoint
+from nar.encoding.stored import StoredEmbedder
 from nar.graphs.architecture import Architecture, Labels, architecture
 from nar.graphs.canonical import canonical
 from nar.index.architecture_index import ArchitectureIndex
@@ -473,7 +475,10 @@ class Company:
                 wanted = entries_of(fresh)
                 text = f"{when}: the server never had the rows of a fresh build"
                 self._becomes(text, lambda: entries_of([*client.list()]) == wanted)
-                self.faults += [f"{when}: {each}" for each in answer_faults(client, fresh)]
+                work = self._place / "other" if alias == CANDIDATE else self._work
+                embedder = StoredEmbedder(work / "checkpoint")
+                faults = answer_faults(client, fresh, embedder)
+                self.faults += [f"{when}: {each}" for each in faults]
         self.figures["rows_compared"] = self.figures.get("rows_compared", 0) + len(fresh)
 
     @contextmanager
@@ -524,15 +529,16 @@ def row_faults(held: Sequence[IndexRow], fresh: Sequence[IndexRow]) -> Iterator[
             yield f"{name} has another vector"
 
 
-def answer_faults(client: Client, fresh: Sequence[IndexRow]) -> Iterator[str]:
+def answer_faults(
+    client: Client, fresh: Sequence[IndexRow], embedder: StoredEmbedder
+) -> Iterator[str]:
     """Where a server answers otherwise than the rows of a fresh build."""
     rows = ExactIndex(list(fresh), dim=len(fresh[0].embedding))
-    asked = list(fresh)[:: max(1, len(fresh) // ASKED)]
-    for row in asked:
+    retriever = Retriever(embedder, rows)
+    for row in list(fresh)[:: max(1, len(fresh) // ASKED)]:
         answer = client.search(row.name, top_k=TOP_K)
-        [wanted] = rows.search(row.embedding[None], len(fresh))
-        others = [hit for hit in wanted if hit.id != row.id]
-        if fault := _answer_fault(answer, others):
+        wanted = retriever.answer(Query(row.name, len(fresh)))
+        if fault := _answer_fault(answer, wanted.hits):
             yield f"{row.name}: {fault}"
 
 

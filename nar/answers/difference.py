@@ -103,7 +103,8 @@ class MotifDifference:
         """The same with the second as the first.
 
         Example:
-            >>> MotifDifference((MotifCounts("0" * 16, ("conv",), 3, 1),), ()).turned().shared[0].first
+            >>> block = MotifCounts("0" * 16, ("conv",), 3, 1)
+            >>> MotifDifference((block,), ()).turned().shared[0].first
             1
         """
 

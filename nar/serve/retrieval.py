@@ -350,9 +350,11 @@ class Retrieval:
         clock = StageClock(Patience(WARMING_S))
         for name in names:
             self._answer([Query(name)], clock)
-        for entry in entries[:1] if self._graphs else []:
-            for read in self._graphs.graphs([entry.name], [entry.source]).values():
-                self._answer([Query(read, parts=frozenset(PARTS))], clock)
+        if self._graphs is None or not entries:
+            return
+        first = entries[0]
+        for read in self._graphs.graphs([first.name], [first.source]).values():
+            self._answer([Query(read, parts=frozenset(PARTS))], clock)
 
     def search(self, requests: Sequence[Received], method: str) -> list[Reply]:
         """Find the nearest architectures of each query, for all calls together.

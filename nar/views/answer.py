@@ -79,6 +79,7 @@ LEFT_OUT: Final[Mapping[str, Mapping[str, str]]] = {
         "coverage": _TWO,
         "compared": _TWO,
         "wrapped": _TWO,
+        "stale_since": _TWO,
     },
 }
 

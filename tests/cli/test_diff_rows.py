@@ -86,8 +86,10 @@ def test_a_server_with_graphs_compares_operators(index, embedder, tmp_path, monk
         at = ("--server", server.target)
         code, text, _ = diff("vision/plain@v1", "vision/plain@v2", *at)
         assert code == 0
-        assert "vision/plain@v1 becomes vision/plain@v2" in " ".join(text.split())
-        there = json.loads(diff("vision/plain@v1", "net.py:factory", *at, "--json")[1])
+        assert "From vision/plain@v1 to vision/plain@v2: a shortcut more" in " ".join(text.split())
+        told = diff("vision/plain@v1", "net.py:factory", *at, "--json")
+        assert told[0] == 0, told
+        there = json.loads(told[1])
         back = json.loads(diff("net.py:factory", "vision/plain@v1", *at, "--json")[1])
         assert [each["first"] for each in there["other_motifs"]] == [
             each["second"] for each in back["other_motifs"]

@@ -1,15 +1,16 @@
 """Ask a NAR server from Python with stubs that protoc makes, without the package of NAR.
 
-    pip install grpcio grpcio-tools protobuf
-    python -m grpc_tools.protoc -Iproto --python_out=stubs --grpc_python_out=stubs \
-        proto/nar/v1/retrieval.proto proto/google/rpc/status.proto
-    PYTHONPATH=stubs python ask.py 127.0.0.1:50051 timm:resnet50
+It needs grpcio, grpcio-tools and googleapis-common-protos, and is run beside the stubs:
+
+python -m grpc_tools.protoc -Iproto --python_out=stubs --grpc_python_out=stubs \
+proto/nar/v1/retrieval.proto && PYTHONPATH=stubs python ask.py 127.0.0.1:50051 timm:resnet50
 """
 
 import sys
 from pathlib import Path
 
 import grpc
+
 from nar.v1 import retrieval_pb2, retrieval_pb2_grpc
 
 # What a server sheds under load is asked again: see docs/server.md.
