@@ -109,6 +109,10 @@ class Whole(Protocol):
         """When the rows that answer were last known to be the published rows."""
 
     @property
+    def stale_since(self) -> float | None:
+        """Since when the rows that answer may be old."""
+
+    @property
     def errors(self) -> Mapping[str, int]:
         """How many calls to the store have failed, by kind."""
 
