@@ -42,3 +42,13 @@ def test_neither_hash_seed_nor_order_changes_a_capture():
     lines = fingerprints("1", NAMES).splitlines()
     assert len(lines) == len(NAMES)
     assert sorted(fingerprints("2", NAMES[::-1]).splitlines()) == sorted(lines)
+
+
+# Built with lists of which the classes before them take elements out.
+SHARING = ["torch_rechub:DCNv2/parallel", "torch_rechub:WideDeep", "torch_rechub:AutoInt"]
+
+
+@pytest.mark.slow
+def test_what_was_made_before_does_not_change_a_network():
+    together = fingerprints("0", SHARING).splitlines()
+    assert together == [fingerprints("0", [name]).strip() for name in SHARING]

@@ -85,7 +85,7 @@ SPEECHBRAIN = table_source(
     example="ECAPA_TDNN",
     parts=("torchaudio",),
     reading=TableReading(load=_load_speechbrain),
-    capture_version=2,  # the share of each sample that is sound is no data
+    capture_version=3,  # the share of each sample that is sound is no data; arguments of its own
 )
 # Parsers: recurrent layers below scores of all pairs of words.
 SUPAR = table_source("supar", licence="MIT", example="BiaffineDependencyModel")

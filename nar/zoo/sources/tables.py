@@ -27,6 +27,7 @@ rows share stands under ``defaults``; its arguments are added to the arguments o
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cache, partial
 from operator import attrgetter
@@ -139,7 +140,7 @@ def table_source(
     distribution: str = "",
     parts: tuple[str, ...] = (),
     reading: TableReading = TableReading(),
-    capture_version: int = 1,
+    capture_version: int = 2,  # 2: each network is made from arguments of its own
 ) -> Source:
     """The networks of ``<library>_nets.yaml``.
 
@@ -210,6 +211,8 @@ def _shaped(value: object, known: Known) -> object:
 
 
 def _built(maker: "Maker", row: Row, reading: TableReading) -> nn.Module:
+    # Some classes take elements out of a list that they are given: the table has to keep its own.
+    row = deepcopy(row)
     with without_printing():
         arguments = {name: maker.argument(value) for name, value in row["arguments"].items()}
         network: Any = reading.build(maker.named(maker.path), {**row, "arguments": arguments})
