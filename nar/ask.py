@@ -34,13 +34,12 @@ from nar.graphs.graph import ComputationalGraph
 from nar.index.filters import Filter
 from nar.motifs.partition import MotifPartition, partition
 from nar.own import capture_architecture
-from nar.own.calling import capture_lent
+from nar.own.files import is_file_name
 from nar.views import display
 from nar.views.answer import NetworkRow, answer_view, one_row_a_network
 from nar.views.difference import difference_html, difference_view
 from nar.views.html import fragment, html_of
 from nar.views.plots import map_of
-from nar.zoo.sources import source_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -254,11 +253,14 @@ def asked_of(model: Model, example: object = None) -> Asked:
     if isinstance(model, str):
         found = named(model, shipped_corpus())
         known = _known([found.name]).get(found.name)
-        stated = _stated(example) if source_of(found.name) is None else NOTHING_STATED
+        stated = _stated(example) if is_file_name(found.name) else NOTHING_STATED
         asked = Asked(known) if known else Asked.of(capture_architecture(found.name, stated))
         return asked.noted(found)
     if isinstance(model, ComputationalGraph):
         return Asked(architecture(_labels("graph"), model))
+    # Who has a module has torch; names and files need none.
+    from nar.own.calling import capture_lent
+
     name = type(model).__name__
     stated = _stated(example)
     inputs = (stated.inputs or None) if stated.example is None else stated.example

@@ -119,6 +119,18 @@ def test_what_is_missing_is_one_sentence_with_what_installs_it(arguments, librar
 
 
 @pytest.mark.slow
+def test_python_answers_too(onnx_file):
+    done = run(
+        "import sys, nar\n"
+        "for name in sys.argv[1:]:\n"
+        "    print(len(nar.search(name, top_k=2).rows()), nar.diff(name, name) is not None)",
+        "timm:resnet18",
+        onnx_file,
+    )
+    assert done.stdout == "2 True\n2 True\n", done.stderr
+
+
+@pytest.mark.slow
 def test_python_says_the_same():
     done = run("import nar\nnar.capture_module")
     assert "MissingLibraryError: torch is not installed: pip install '.[capture]'" in done.stderr

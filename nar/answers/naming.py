@@ -17,10 +17,8 @@ from nar.base.console import stderr
 from nar.base.errors import (
     CorpusError,
     InvalidInputError,
-    MissingLibraryError,
     UnknownArchitectureError,
 )
-from nar.base.extras import missing_in
 from nar.base.model_files import CONFIG_FILE, LOAD, PYTHON, WANTED, kind_of_file
 from nar.base.model_folders import Named, named_in_file, named_in_folder, reading_of
 from nar.base.own_zoo import Declared, Zoo
@@ -325,14 +323,8 @@ def captured(name: str, asking: Asking = NOTHING_STATED) -> "ZooCapture":
     # The libraries that build and capture models take seconds to import.
     from nar.own import capture_architecture
 
-    try:
-        with stderr.status(f"capturing {name}"):
-            return capture_architecture(name, asking)
-    except ModuleNotFoundError as error:
-        missing = missing_in(error)
-        if missing is None:
-            raise
-        raise MissingLibraryError(f"{name} has to be captured, and {missing}") from error
+    with stderr.status(f"capturing {name}"):
+        return capture_architecture(name, asking)
 
 
 def known_or_captured(

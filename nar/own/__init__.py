@@ -4,7 +4,8 @@
 """
 
 from nar.base.asking import NOTHING_STATED, Asking
-from nar.base.errors import InvalidInputError, UnknownArchitectureError
+from nar.base.errors import InvalidInputError, MissingLibraryError, UnknownArchitectureError
+from nar.base.extras import missing_in
 from nar.base.model_files import WANTED
 from nar.capture.record import with_unread
 from nar.graphs.architecture import architecture
@@ -53,11 +54,17 @@ def capture_architecture(name: str, asking: Asking = NOTHING_STATED) -> ZooCaptu
         CaptureError: The model could not be built or captured.
     """
     with Laps() as laps:
-        with lap("build"):
-            spec = resolve(name, asking)
-        # A source that does not say where its time goes spends it on the forward pass.
-        with lap("forward"):
-            capture = spec.capture()
+        try:
+            with lap("build"):
+                spec = resolve(name, asking)
+            # A source that does not say where its time goes spends it on the forward pass.
+            with lap("forward"):
+                capture = spec.capture()
+        except ModuleNotFoundError as error:
+            missing = missing_in(error)
+            if missing is None:
+                raise
+            raise MissingLibraryError(f"{name} has to be captured, and {missing}") from error
         item = architecture(spec.labels, capture.network, capture.weights, with_unread(capture))
     return ZooCapture(
         item,

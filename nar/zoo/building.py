@@ -90,7 +90,7 @@ class UninitialisedOnMeta(DeviceContext):
         A `DeviceContext` would go behind them all: a mode that keeps the value of a constant on the
         meta device would not see that it is made there.
         """
-        TorchFunctionMode.__enter__(self)
+        TorchFunctionMode.__enter__(self)  # type: ignore[no-untyped-call]
 
     def __exit__(self, *raised: object) -> None:
         """Leave as it was entered."""
