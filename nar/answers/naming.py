@@ -24,7 +24,7 @@ from nar.base.model_folders import Named, named_in_file, named_in_folder, readin
 from nar.base.own_zoo import Declared, Zoo
 from nar.base.suggestions import close_files, close_names
 from nar.corpus import Corpus, Location
-from nar.graphs.architecture import Architecture, called
+from nar.graphs.architecture import Architecture, called, place_of_name
 from nar.graphs.assumed import Assumed, Unread
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 _HUB: Final = "hf:"
 _HUB_NAME: Final = re.compile(r"[\w.-]+(/[\w.-]+)?")
-_FIRST: Final = ("timm", "torchvision", "transformers")
 _BARE: Final = "Model@"
 _OPENMMLAB: Final = ("mmdet:", "mmseg:", "mmpretrain:")
 # Chosen: names in a message; more do not fit into two lines of a terminal.
@@ -151,7 +150,7 @@ def code_of(name: str) -> Path | None:
 
 def _short(name: str, names: Sequence[str], corpus: Location | None) -> str:
     """The model of the corpus whose name ends with a short name."""
-    found = sorted(next((each for each in _called(name, names) if each), []), key=_rank)
+    found = sorted(next((each for each in _called(name, names) if each), []), key=place_of_name)
     # The name of a checkpoint means its model without a head.
     found = [each for each in found if _BARE in each][:1] or found
     if not found:
@@ -170,12 +169,6 @@ def _short(name: str, names: Sequence[str], corpus: Location | None) -> str:
     others = f", which is the same design as {', '.join(found[1:_SHOWN])}" if found[1:] else ""
     stderr.print(f"{name} is {found[0]}{others}", style="dim")
     return found[0]
-
-
-def _rank(name: str) -> tuple[int, str]:
-    """Names by their source: first the libraries that such names are mostly taken from."""
-    source = name.partition(":")[0]
-    return (_FIRST.index(source) if source in _FIRST else len(_FIRST)), name
 
 
 def _called(name: str, names: Sequence[str]) -> Iterator[list[str]]:
@@ -236,7 +229,7 @@ def _recognised(path: Path, found: Named) -> Named:
     """
     recognised = recognise_file(path)
     models = [name for match in recognised.matches[:1] for name in match.models]
-    name = min(models, key=_rank, default="")
+    name = min(models, key=place_of_name, default="")
     text = recognised.text(name)
     if recognised.relation == "same":
         return Named(name, (*found.notes, f"{path} is recognised by its {text}."))

@@ -14,7 +14,7 @@ from nar.answers.novelty import Novelty
 from nar.answers.query import Answer, Query, Target, in_place
 from nar.answers.wrapping import TakenOff, Unwrapped, Wrapped, unwrapped
 from nar.base.errors import InvalidQueryError, NarError, UnknownArchitectureError
-from nar.graphs.architecture import Architecture, architecture
+from nar.graphs.architecture import Architecture, architecture, place_of_name
 from nar.graphs.by import By
 from nar.graphs.fingerprints import (
     Fingerprinted,
@@ -440,7 +440,7 @@ def _resolve_one(
 
 
 def _same_as(one: _Resolved, rows: Mapping[str, Sequence[IndexRow]]) -> Same:
-    """What is the same as a query, the nearest first.
+    """What is the same as a query, the nearest first; of equally near ones, the best known.
 
     Args:
         one: The query.
@@ -454,7 +454,8 @@ def _same_as(one: _Resolved, rows: Mapping[str, Sequence[IndexRow]]) -> Same:
     for row in (*rows.get(network.topology, ()), *rows.get(network.inference, ())):
         if row.id != one.own_id and row.id not in scored:
             scored[row.id] = row.hit(_cosine(one.vector, row.embedding))
-    for hit in rank([*scored.values()], len(scored), complete=True) or []:
+    ordered = rank([*scored.values()], len(scored), complete=True) or []
+    for hit in sorted(ordered, key=lambda hit: (-hit.score, place_of_name(hit.name))):
         kind = sameness(network, hit)
         if kind:
             same[kind] += (hit,)

@@ -131,6 +131,21 @@ def architecture(
     )
 
 
+# The libraries that names are mostly taken from, and that others write anew.
+_FIRST: Final = ("timm", "torchvision", "transformers")
+
+
+def place_of_name(name: str) -> tuple[int, str]:
+    """Where a name stands among names of one network: those that people know come first.
+
+    Example:
+        >>> sorted(["esm:b", "timm:resnet50", "esm:a"], key=place_of_name)
+        ['timm:resnet50', 'esm:a', 'esm:b']
+    """
+    source = name.partition(":")[0]
+    return (_FIRST.index(source) if source in _FIRST else len(_FIRST)), name
+
+
 def called(
     item: Architecture,
     name: str,
