@@ -20,6 +20,7 @@ from nar.answers.verdict import FamilyVerdict
 from nar.answers.words import sentences
 from nar.answers.wrapping import Wrapped
 from nar.base.own_labels import reported, shown
+from nar.graphs.architecture import place_of_name
 from nar.index.rows import Hit
 from nar.views.difference import edits_report, explanation_view
 from nar.views.display import Fitted, human
@@ -123,7 +124,8 @@ def _row(hits: Sequence[Hit], asked: str) -> NetworkRow:
     """
     counts = Counter(hit.family for hit in hits)
     shown = max(hits, key=lambda hit: (hit.name == asked, counts[hit.family]))
-    return NetworkRow(shown, tuple(hit.name for hit in hits if hit is not shown))
+    others = sorted((hit.name for hit in hits if hit is not shown), key=place_of_name)
+    return NetworkRow(shown, tuple(others))
 
 
 def answer_view(query: str, answer: Answer, rows: Sequence[NetworkRow] = ()) -> RenderableType:
