@@ -575,6 +575,28 @@ def recognised(
 
 @app.command()
 @reporting_errors
+def card(
+    corpus: Annotated[
+        Path | None, typer.Option(help="A corpus with details; by default the shipped one.")
+    ] = None,
+    results: Annotated[Path | None, typer.Option(help="Directory that gets the page.")] = None,
+    halves: Annotated[list[str] | None, typer.Option("--half", help="Only this.")] = None,
+) -> None:
+    """Read design cards beside the configurations that built the models, for some minutes."""
+    from benchmark import card as page
+    from nar.corpus import shipped_corpus
+
+    place = corpus or shipped_corpus()
+    wanted = [half for half in page.HALVES if not halves or half in halves]
+    read: dict[str, list[page.Row]] = {half: page.read_rows(place, half) for half in wanted}
+    if results is None:
+        stdout.print(page.as_markdown(read), markup=False)
+    else:
+        page.write_page(results, read)
+
+
+@app.command()
+@reporting_errors
 def described(
     seed: Annotated[int, typer.Option(help="Draws the models.")] = 0,
     groups: Annotated[list[str] | None, typer.Option("--group", help="Only these.")] = None,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from nar.answers.part_of import wholes_of
     from nar.answers.retrieve import Retriever
     from nar.answers.verdict import family_verdict
-    from nar.ask import diff, motifs_of, novelty_of, search
+    from nar.ask import describe, diff, motifs_of, novelty_of, search
     from nar.base.asking import Asking
     from nar.base.errors import NarError
     from nar.capture import CaptureInputs, capture_module
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "search": "nar.ask",
+    "describe": "nar.ask",
     "motifs_of": "nar.ask",
     "diff": "nar.ask",
     "novelty_of": "nar.ask",
@@ -88,6 +89,7 @@ __all__ = [
     "capture_exported",
     "capture_module",
     "capture_onnx",
+    "describe",
     "diff",
     "family_verdict",
     "load_checkpoint",

@@ -1,4 +1,4 @@
-"""The atlas in one line of Python: `nar.search`, `nar.motifs_of`, `nar.diff`, `nar.novelty_of`.
+"""The atlas in one line of Python: `nar.search`, `nar.describe`, `nar.diff`, `nar.novelty_of`, ...
 
 A model is a name of the atlas, anything else that the command line takes, a torch module with
 example inputs, or a graph. Answers show themselves in a notebook and become tables.
@@ -17,6 +17,7 @@ from rich.console import RenderableType
 from nar.answers.atlas import AtlasContent, read_atlas, shipped_atlas
 from nar.answers.bodies import SharedBody
 from nar.answers.conditions import MemoryValues, as_field, check_values
+from nar.answers.design_card import DesignCard, design_card
 from nar.answers.difference import Difference, difference, motif_times
 from nar.answers.map import read_map
 from nar.answers.naming import Asked, named
@@ -183,6 +184,27 @@ class Compared(Shown):
         return fragment(*difference_html(self.difference))
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class Described(Shown):
+    """What a model is made of.
+
+    Attributes:
+        name: Name of the model.
+        card: Its card; a field is None where it was not read or does not apply.
+    """
+
+    name: str
+    card: DesignCard
+
+    def view(self) -> RenderableType:
+        """A sentence, and a line for each field."""
+        return display.card(self.name, self.card)
+
+    def rows(self) -> list[Mapping[str, Any]]:
+        """One row, with all fields."""
+        return [{"name": self.name, **asdict(self.card)}]
+
+
 def search(
     model: Model,
     example: object = None,
@@ -280,6 +302,17 @@ def motifs_of(model: Model, example: object = None) -> Motifs:
     return Motifs(item.labels.name, partition(item.graph))
 
 
+def describe(model: Model, example: object = None) -> Described:
+    """What a model is made of: kind, blocks, norm, attention, both ends; arguments as for `search`.
+
+    Example:
+        >>> describe("timm:vit_tiny_patch16_224").card.stem
+        'patches of 16'
+    """
+    item = architecture_of(model, example)
+    return Described(item.labels.name, design_card(item.graph, item.details))
+
+
 def diff(first: Model, second: Model, example: object = None) -> Compared:
     """What two models share, and where they differ; arguments as for `search`.
 
@@ -323,7 +356,7 @@ def _retriever() -> Retriever:
 def _known(names: Sequence[str]) -> Mapping[str, Architecture]:
     """The architectures that the shipped corpus has; their libraries are not imported."""
     sources = {name.partition(":")[0] for name in names}
-    return Corpus(shipped_corpus()).graphs(names, sources)
+    return Corpus(shipped_corpus()).graphs(names, sources, with_details=True)
 
 
 def _stated(example: object) -> Asking:

@@ -117,10 +117,17 @@ class Tools:
         return reports.motifs(found.name, found.cut)
 
     def describe(self, model: Name, inputs: Inputs = None) -> Report:
-        """Say what an architecture is: family, task, parameters, FLOPs, operators, fingerprints."""
+        """Say what an architecture is and is made of.
+
+        Family, task, parameters, FLOPs, operators and fingerprints; `card` is its kind, depth,
+        block, norm, activation, MLP, attention, positions and both ends: null where a field was not
+        read or does not apply. `card.text` says it in a sentence.
+        """
         asked = ask.asked_of(*self._model(model, inputs))
+        item = asked.architecture
         return {
-            **reports.architecture(asked.architecture, {}),
+            **reports.architecture(item, {}),
+            "card": reports.card(item.labels.name, ask.describe(item).card),
             "assumed": reports.assumed(asked.assumed),
             "unread": reports.unread(asked.unread),
         }

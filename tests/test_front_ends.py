@@ -12,6 +12,7 @@ from test_verdict import hits
 
 from nar.answers.bodies import SharedBody
 from nar.answers.coverage import Coverage, NewOperators
+from nar.answers.design_card import DesignCard
 from nar.answers.difference import Changes, Explanation, MotifCounts, MotifDifference, difference
 from nar.answers.edits import Edit, Edits
 from nar.answers.part_of import PartOf, Whole
@@ -49,6 +50,7 @@ NEW = Answer(
     bodies=(SharedBody("lib:body", ("head",)),),
     changes=(Changes("lib:changed", Edits((Edit("layer_scale", 24, (), ("mul*",), "linear"),))),),
     coverage=Coverage(0.125, 0.0, 0.25, (NewOperators("stft", 3),), "lib:covering", 0.5),
+    card=DesignCard("encoder", 12, norm="rms", heads=24, attention="grouped", key_value_heads=8),
     shared=(Explanation("lib:explained", MotifDifference((MOTIF,), ()), ("head",)),),
     compared=37,
     assumed=Assumed(
@@ -96,6 +98,7 @@ SHOWN = {
     "changes": (NEW, "lib:changed"),
     "coverage": (NEW, "lib:covering"),
     "shared": (NEW, "lib:explained"),
+    "card": (NEW, "grouped"),
     "compared": (NEW, "37"),
     "assumed": (NEW, "x=1x3x32x32"),
     "unread": (NEW, "com.microsoft::Odd"),

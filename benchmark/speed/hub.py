@@ -61,7 +61,7 @@ class Cost:
         names_s: Seconds of the processor in which the table was read and designs were written down.
         journal_s: In which the captures were kept.
         shards_s: In which the shards were made.
-        mib: Memory at the end beyond that at the start, at its most.
+        mib: The most memory of the process, which makes the table, too.
     """
 
     repositories: int
@@ -113,7 +113,7 @@ def simulated(count: int, directory: Path) -> Cost:
     columns = zip(*configurations(count), strict=True)
     names = ("repository", "revision", "config")
     pq.write_table(pa.table(dict(zip(names, map(list, columns), strict=True))), table)
-    before_kib, began = _peak_kib(), time.process_time()
+    began = time.process_time()
     found = hub.placed([hub.ALL], table, directory / "kept")
     named = time.process_time()
     job = ExtractJob(list(found.shared), {}, zoo=found.zoo, shared=found.shared)
@@ -136,7 +136,7 @@ def simulated(count: int, directory: Path) -> Cost:
     assert sum(entry.rows for entry in published.entries) == count
     ended = time.process_time()
     names_s, journal_s = round(named - began, 2), round(kept - named, 2)
-    mib = (_peak_kib() - before_kib) // 2**10
+    mib = _peak_kib() // 2**10
     shards_s = round(ended - kept, 2)
     return Cost(count, TYPES, len(found.zoo), names_s, journal_s, shards_s, mib)
 
@@ -159,13 +159,14 @@ TEXT: Final = """\
 Written by `make hub`: a generated table of configurations of {types} types of transformers, of
 which few designs have most of the repositories. It is read, each design is written down once, its
 capture comes from a stub and goes into the journal, and shards are made with a row for each
-repository. Seconds of the driver's processor; no model is built.
+repository. Seconds of the driver's processor, and the peak memory of the whole process, which
+makes the table, too; no model is built.
 
-| repositories | captures | saved | names/s | names s | journal s | shards s | memory MiB |
+| repositories | captures | saved | names/s | names s | journal s | shards s | peak MiB |
 |---|---|---|---|---|---|---|---|
 {rows}
-On this line {wanted:,} repositories take the driver {hours:.2f} h and {gib:.1f} GiB; that was not
-run. How many repositories of a real hub share a design was not counted either.
+At the same cost {wanted:,} repositories take the driver {hours:.2f} h; that was not run. How many
+repositories of a real hub share a design was not counted either.
 """
 ROW: Final = (
     "| {repositories:,} | {captures:,} | {saved:.1%} | {rate:,.0f} | {names_s:,.1f} | "
@@ -189,8 +190,7 @@ def section() -> str:
     last = costs[-1]
     times = WANTED / last.repositories
     hours = times * (last.names_s + last.journal_s + last.shards_s) / 3_600
-    gib = times * last.mib / 2**10
-    told = TEXT.format(types=last.types, rows=rows, wanted=WANTED, hours=hours, gib=gib)
+    told = TEXT.format(types=last.types, rows=rows, wanted=WANTED, hours=hours)
     return f"\n{told}"
 
 

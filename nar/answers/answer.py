@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from nar.answers.bodies import Dissected, SharedBody, differing, shared_bodies
 from nar.answers.comparison import edits_between
@@ -29,6 +29,9 @@ from nar.graphs.design_change import design_change
 from nar.graphs.fingerprints import Fingerprinted, Network, fingerprinted
 from nar.graphs.graph import ComputationalGraph
 from nar.index.rows import Hit, IndexEntry, IndexRow
+
+if TYPE_CHECKING:
+    from nar.answers.design_card import DesignCard
 
 # The first hits that are compared with the query, node by node. Chosen on validation data
 # (`results/part_of.md`): more hits find more originals, and cost more graphs to read.
@@ -287,6 +290,15 @@ class _Making:
         cut, dissected = Cut(self._network), Dissected(self._network)
         return tuple(explanation_of(cut, dissected, item) for item in others.values())
 
+    def card(self) -> "DesignCard | None":
+        """What the query is made of."""
+        from nar.answers.design_card import design_card
+
+        if self._network is None:
+            return None
+        details = self._network.details if isinstance(self._network, Architecture) else None
+        return design_card(self._network.graph, details)
+
     @property
     def _name(self) -> str:
         """Name of the query; a graph or a vector has an empty one."""
@@ -371,6 +383,7 @@ _MAKERS: Final[Mapping[Part, _Maker]] = {
     "changes": _Maker(("design", "copy"), _Making.changes),
     "coverage": _Maker(("design", "copy"), _Making.coverage),
     "shared": _Maker((), _Making.shared),
+    "card": _Maker((), _Making.card),
 }
 # What a design is like is said by the evidence of the other parts.
 _IN_ORDER: Final = sorted(PARTS, key="resemblance".__eq__)

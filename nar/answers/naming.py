@@ -326,6 +326,7 @@ def known_or_captured(
     *,
     fresh: bool = False,
     asking: Asking = NOTHING_STATED,
+    with_details: bool = False,
 ) -> Asked:
     """A model from the corpus, or captured where the corpus lacks it or cannot be read.
 
@@ -334,6 +335,7 @@ def known_or_captured(
         written: What the user wrote for it.
         fresh: Whether to capture it even if the corpus has it.
         asking: What the user states of a model of their own.
+        with_details: Whether the corpus is asked for details, too.
 
     Raises:
         UnknownArchitectureError: There is nothing of that name; the nearest are given.
@@ -341,11 +343,11 @@ def known_or_captured(
     """
     reads = None if fresh else corpus
     try:
-        known = _in_corpus(reads, written)
+        known = _in_corpus(reads, written, with_details=with_details)
         found = Named(written) if known else named(written, corpus)
         check_stated([found.name], asking)
         if found.name != written:
-            known = _in_corpus(reads, found.name)
+            known = _in_corpus(reads, found.name, with_details=with_details)
     except CorpusError:
         found, known = Named(written), None
     return (known or Asked.of(captured(found.name, asking))).noted(found)
@@ -398,8 +400,9 @@ def _is_code(name: str) -> bool:
     return f"{PYTHON}:" in name
 
 
-def _in_corpus(corpus: Location | None, name: str) -> Asked | None:
+def _in_corpus(corpus: Location | None, name: str, *, with_details: bool = False) -> Asked | None:
     if corpus is None:
         return None
-    found = Corpus(corpus).graphs([name], {name.partition(":")[0]}).get(name)
+    sources = {name.partition(":")[0]}
+    found = Corpus(corpus).graphs([name], sources, with_details=with_details).get(name)
     return None if found is None else Asked(found)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Final, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +22,23 @@ from nar.graphs.graph import ComputationalGraph
 from nar.index.filters import Filter
 from nar.index.rows import Hit, IndexRow
 
+if TYPE_CHECKING:
+    # An answer without a card does not read what makes one.
+    from nar.answers.design_card import DesignCard
+
 Target = Architecture | Fingerprinted | ComputationalGraph | IndexRow | str | NDArray[np.float32]
 # The fields of an `Answer` that cost further searches, or the graphs of hits: they are made where
 # the query asks for them.
 Part = Literal[
-    "resemblance", "family", "trunk", "part_of", "bodies", "changes", "coverage", "shared"
+    "resemblance",
+    "family",
+    "trunk",
+    "part_of",
+    "bodies",
+    "changes",
+    "coverage",
+    "shared",
+    "card",
 ]
 # What `Query.top_k` counts: rows of the index, or networks, of which rows are copies.
 Counted = Literal["hits", "networks"]
@@ -105,6 +117,7 @@ class Answer:
         coverage: How much of it stands in no known architecture; None where nobody has read them.
         shared: Which motifs the first networks among the hits share with it, and what contains it
             and has its body first, where these were asked for.
+        card: What it is made of.
         compared: How many hits were compared with it, node by node, for `part_of` and `bodies`:
             the hits whose graphs could be read.
         assumed: What was assumed to capture the target; None where nothing was.
@@ -128,6 +141,7 @@ class Answer:
     changes: tuple[Changes, ...] | None = None
     coverage: Coverage | None = None
     shared: tuple[Explanation, ...] | None = None
+    card: "DesignCard | None" = None
     compared: int | None = None
     assumed: Assumed | None = None
     unread: Unread | None = None

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     # For annotations only: `Difference`, which `Answer` imports, takes its sentences from here.
     from nar.answers.bodies import SharedBody
     from nar.answers.coverage import Coverage
+    from nar.answers.design_card import DesignCard
     from nar.answers.edits import Edits
     from nar.answers.part_of import Whole
     from nar.answers.query import Answer
@@ -76,6 +77,32 @@ _RESEMBLANCE: Final["Mapping[Word, str]"] = {
     "loosely ({score:.2f}), as {name}.",
     "unlike": "Nothing in the index is near it; the nearest is {name} ({score:.2f}).",
 }
+_KINDS: Final[Mapping[str | None, str]] = {
+    "decoder-only": "A decoder-only transformer",
+    "encoder": "A transformer encoder",
+    "encoder-decoder": "An encoder-decoder transformer",
+    "cnn": "A convolutional network",
+    "u-net": "A U-Net",
+    "state-space": "A state space model",
+    "recurrent": "A recurrent network",
+    "graph": "A graph network",
+    "mlp": "A network of linear layers",
+    "mixed": "A network of several kinds of block",
+    None: "A network",
+}
+_NORM_NAMES: Final = {"rms": "RMS"}
+_NORM_PLACES: Final[Mapping[str | None, str]] = {
+    "pre": " before each branch",
+    "post": " behind each sum",
+    "both": " before and behind each branch",
+    "branch": " behind each branch",
+    "layer": " behind each layer",
+    None: "",
+}
+_MLPS: Final = {"plain": "a plain MLP", "gated": "a gated MLP", "mixture": "a mixture of {}"}
+_ACTIVATION_NAMES: Final = {
+    "relu": "ReLU", "relu6": "ReLU6", "gelu": "GELU", "silu": "SiLU", "elu": "ELU", "selu": "SELU",
+}  # fmt: skip
 _NO_HITS: Final = "There is nothing in the index to compare it with."
 _OTHER_ENDS: Final[Mapping[tuple[Role, ...], str]] = {
     (): "the same embedding and head",
@@ -146,6 +173,8 @@ def _said(answer: "Answer") -> Iterator[Sentence]:
     if answer.unread is None or answer.unread.has_verdict:
         yield from _known(answer) if answer.is_known else _new(answer)
         yield from _like(answer)
+        if answer.card:
+            yield Sentence("card", card_text(answer.card))
     if answer.assumed:
         for text in assumed_texts(answer.assumed):
             yield Sentence("assumed", text)
@@ -256,6 +285,62 @@ def coverage_text(covered: "Coverage") -> str:
     named = ", ".join(counts[:_SHOWN_NEW]) + (f" and {more} more" if more > 0 else "")
     new = f"{_percent(covered.new)} of it stands in no known architecture ({named})"
     return f"{covered.word.capitalize()}: {new}{nearest}."
+
+
+def card_text(card: "DesignCard") -> str:
+    """What a model is made of, as far as it was read.
+
+    Example:
+        >>> from nar.answers.design_card import DesignCard
+        >>> llama = DesignCard("decoder-only", 32, norm="rms", norm_place="pre", positions="rotary")
+        >>> card_text(llama)
+        'A decoder-only transformer of 32 blocks: RMS norm before each branch, rotary positions.'
+        >>> card_text(DesignCard())
+        'What it is made of was not read.'
+    """
+    parts = [part for part in _card_parts(card) if part]
+    blocks = f" of {card.depth} blocks" if card.depth else ""
+    stages = f" in stages of {', '.join(map(str, card.stages))}" if card.stages else ""
+    if not (parts or blocks or card.kind):
+        return "What it is made of was not read."
+    kind = _KINDS[card.kind]
+    return f"{kind}{blocks}{stages}{': ' if parts else ''}{', '.join(parts)}."
+
+
+def _card_parts(card: "DesignCard") -> Iterator[str]:
+    if card.norm not in (None, "none"):
+        place = _NORM_PLACES[card.norm_place]
+        yield f"{_NORM_NAMES.get(card.norm, card.norm)} norm{place}"
+    if card.attention not in (None, "none") or card.heads:
+        yield _attention_text(card)
+    if card.positions:
+        yield f"{card.positions} positions"
+    if card.mlp:
+        ratio = f" of ratio {card.mlp_ratio:g}" if card.mlp_ratio else ""
+        yield f"{_MLPS[card.mlp].format(_experts_text(card))}{ratio}"
+    if card.activation:
+        yield f"{_ACTIVATION_NAMES.get(card.activation, card.activation)}"
+    if card.stem:
+        yield f"{card.stem} in"
+    if card.head not in (None, "none"):
+        yield f"{card.head} out"
+
+
+def _attention_text(card: "DesignCard") -> str:
+    words = {True: "causal ", False: "two-way ", None: ""}[card.causal]
+    shared = f"{card.attention} " if card.attention not in (None, "multi-head") else ""
+    heads = f" of {card.heads} heads" if card.heads else ""
+    if card.key_value_heads and card.key_value_heads != card.heads:
+        heads += f" on {card.key_value_heads} of keys"
+    window = f" in a window of {card.window:,}" if card.window else ""
+    return f"{words}{shared}attention{heads}{window}"
+
+
+def _experts_text(card: "DesignCard") -> str:
+    if not card.experts:
+        return "experts"
+    picked = f", {card.top_k} at a time" if card.top_k else ""
+    return f"{card.experts} experts{picked}"
 
 
 def _percent(share: float) -> str:

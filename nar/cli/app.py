@@ -266,6 +266,29 @@ def motifs(name: Name, asking: Asking, as_json: AsJson = False, verbose: Verbose
     model_commands.motifs(name, asking, as_json=as_json)
 
 
+@app.command()
+@reporting_errors
+@own_models
+def describe(
+    name: Name,
+    work: Work = DEFAULT_WORK,
+    corpus: Corpus = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Capture the model, even if the corpus has it.")
+    ] = False,
+    *,
+    asking: Asking,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Say what a model is made of: kind, blocks, norm, attention, MLP, positions, both ends."""
+    from nar.choices import CorpusChoice
+    from nar.cli import model_commands
+
+    chosen = CorpusChoice(work, corpus)
+    model_commands.describe(chosen, name, asking, fresh=fresh, as_json=as_json)
+
+
 @groups.corpora.command("diff")
 @app.command()
 @reporting_errors

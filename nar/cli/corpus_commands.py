@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nar.base.console import show, show_rows, stderr, stdout
-from nar.base.errors import InvalidInputError
+from nar.base.errors import CorpusError, InvalidInputError
 from nar.base.files import write_whole
 from nar.choices import CorpusChoice
 from nar.corpus import Corpus, Location
@@ -93,6 +93,34 @@ def pack_corpus(corpus: CorpusChoice, target: Path, *, as_json: bool) -> None:
 def renew_corpus(corpus: CorpusChoice, target: Path, *, as_json: bool) -> None:
     """Write a corpus in today's columns, with its datasheet."""
     _finish(renew(corpus.directory(), target), target, as_json=as_json)
+
+
+def read_cards(corpus: CorpusChoice, target: Path, *, as_json: bool) -> None:
+    """Write the words of the cards of a corpus, which filters ask.
+
+    Raises:
+        CorpusError: The corpus has no details, of which most of a card is read.
+    """
+    from nar.answers.design_card import card_words
+    from nar.index.cards import write_cards
+
+    rows: dict[str, tuple[str, ...]] = {}
+    detailed = 0
+    with stderr.status("reading cards"):
+        for _, shard in Corpus(corpus.directory()).shards(with_details=True):
+            detailed += sum(item.details is not None for item in shard)
+            # Networks of one exact fingerprint have one card.
+            new = {item.exact: item for item in shard if item.exact not in rows}
+            rows |= {exact: card_words(item) for exact, item in new.items()}
+    if not detailed:
+        raise CorpusError(
+            "the corpus has no details, of which a card is read: capture it again with "
+            "`python -m cluster.extract`"
+        )
+    write_cards(target, rows)
+    size = target.stat().st_size
+    result = {"cards": str(target), "rows": len(rows), "bytes": size}
+    show(result, lambda: f"{len(rows):,} cards, {size:,} bytes, in {target}", as_json=as_json)
 
 
 def _finish(written: Manifest, target: Path, *, as_json: bool) -> None:

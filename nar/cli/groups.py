@@ -122,6 +122,21 @@ def corpus_renew(
     corpus_commands.renew_corpus(CorpusChoice(work, corpus), target, as_json=as_json)
 
 
+@corpora.command("cards")
+@reporting_errors
+def corpus_cards(
+    target: Annotated[Path, typer.Argument(help="File that gets the cards: cards.parquet.")],
+    work: Work = DEFAULT_WORK,
+    corpus: Corpus = None,
+    as_json: AsJson = False,
+) -> None:
+    """Read what each network is made of, for filters such as --norm rms; minutes."""
+    from nar.choices import CorpusChoice
+    from nar.cli import corpus_commands
+
+    corpus_commands.read_cards(CorpusChoice(work, corpus), target, as_json=as_json)
+
+
 @atlases.command("pack")
 @reporting_errors
 def atlas_pack(

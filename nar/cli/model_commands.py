@@ -95,6 +95,27 @@ def motifs(name: str, asking: Asking, *, as_json: bool) -> None:
     show(report, lambda: display.motifs(name, cut), as_json=as_json)
 
 
+def describe(
+    corpus: CorpusChoice, name: str, asking: Asking, *, fresh: bool, as_json: bool
+) -> None:
+    """Show what a model is made of; of what the corpus has, with the details that it has."""
+    from nar.answers.design_card import design_card
+
+    asked = known_or_captured(
+        corpus.directory_if_any(), name, fresh=fresh, asking=asking, with_details=True
+    )
+    asked.tell_assumed()
+    item = asked.architecture
+    card = design_card(item.graph, item.details)
+    name = item.labels.name
+    report = {
+        **reports.card(name, card),
+        "assumed": reports.assumed(asked.assumed),
+        "unread": reports.unread(asked.unread),
+    }
+    show(report, lambda: display.card(name, card), as_json=as_json)
+
+
 def wrapper(name: str, asking: Asking) -> str:
     """The text of a file that makes a class of the user's, with what was found for each argument.
 

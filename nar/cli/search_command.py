@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 _READ: Final = frozenset[Part]({"family", "trunk", "part_of", "changes"})
 _WEAKER: Final = frozenset[Part]({"resemblance", "bodies", "coverage"})
 _REASONS: Final = frozenset[Part]({"shared"})
+# A program reads it of every model; a person has `nar describe`.
+_CARD: Final = frozenset[Part]({"card"})
 _NONE: Final = frozenset[Part]()
 Item = TypeVar("Item")
 
@@ -82,7 +84,7 @@ class Finding:
         """
         item = asked.architecture
         wanted = resolved(self.wanted, self.relative, item.graph)
-        parts = _READ | (_WEAKER if is_whole else _NONE) | (_REASONS if explain else _NONE)
+        parts = _READ | (_WEAKER | _CARD if is_whole else _NONE) | (_REASONS if explain else _NONE)
         counted: Counted = "hits" if self.copies else "networks"
         return Query(
             item,

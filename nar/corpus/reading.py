@@ -106,14 +106,15 @@ class Corpus:
         return Manifest.read(self.location)
 
     def shards(
-        self, *, with_details: bool = False
+        self, sources: Collection[str] | None = None, *, with_details: bool = False
     ) -> Iterator[tuple[ShardEntry, list[Architecture]]]:
         """Each shard with its architectures.
 
         Args:
+            sources: Sources of which shards are read; None for all.
             with_details: Whether their details are read as well, which takes longer than the rest.
         """
-        for entry in self.manifest().shards:
+        for entry in self._shards_of(sources):
             path, content = self._checked(entry)
             rows = parsed(path, content, architectures_of, with_details=with_details)
             yield entry, _all_rows(path, entry, rows)
@@ -123,12 +124,15 @@ class Corpus:
         for _, shard in self.shards():
             yield from shard
 
-    def graphs(self, names: Sequence[str], sources: Collection[str]) -> dict[str, Architecture]:
+    def graphs(
+        self, names: Sequence[str], sources: Collection[str], *, with_details: bool = False
+    ) -> dict[str, Architecture]:
         """Some architectures by name, in the order of the names; an absent one is left out.
 
         Args:
             names: Names of architectures.
             sources: Sources that register them: shards of other sources are not read.
+            with_details: Whether their details are read as well.
         """
         wanted = frozenset(names)
         items: dict[str, Architecture] = {}
@@ -137,7 +141,10 @@ class Corpus:
             shard_names = parsed(path, content, _to_lists, columns=["name"])["name"]
             rows = [row for row, name in enumerate(shard_names) if name in wanted]
             # A shard that has none of the names is not read further.
-            for item in parsed(path, content, partial(rows_of, rows=rows)) if rows else ():
+            if not rows:
+                continue
+            read = partial(rows_of, rows=rows)
+            for item in parsed(path, content, read, with_details=with_details):
                 items[item.labels.name] = item
         return {name: items[name] for name in names if name in items}
 

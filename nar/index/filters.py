@@ -10,11 +10,11 @@ escaped is refused.
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import Any, Final, Generic, Literal, TypeVar, get_args
 
-from nar.base.errors import InvalidInputError, InvalidQueryError
+from nar.base.errors import CorpusError, InvalidInputError, InvalidQueryError
 from nar.base.own_labels import CONTROLS, LabelValue, checked_key, checked_value, kind_of
 
 # The longest text that a column holds is a name.
@@ -36,7 +36,32 @@ MAX_VALUES: Final = 10_000
 MAX_LABEL_CONDITIONS: Final = 64
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
+Kind = Literal[
+    "decoder-only", "encoder", "encoder-decoder", "cnn", "u-net", "state-space", "recurrent",
+    "graph", "mlp", "mixed",
+]  # fmt: skip
+Norm = Literal["none", "layer", "rms", "batch", "group", "instance", "l2", "response"]
+Activation = Literal[
+    "relu", "relu6", "leaky_relu", "prelu", "elu", "selu", "celu", "gelu", "silu", "mish",
+    "sigmoid", "log_sigmoid", "tanh", "hard_swish", "hard_sigmoid", "hard_tanh", "softplus",
+    "softsign",
+]  # fmt: skip
+Mlp = Literal["plain", "gated", "mixture"]
+Attention = Literal["none", "multi-head", "grouped", "multi-query"]
+Positions = Literal["rotary", "learned", "fixed", "relative"]
+
+# The fields of a card that are filtered by, each with the words that it may have.
+CARD_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "kind": get_args(Kind),
+    "norm": get_args(Norm),
+    "activation": get_args(Activation),
+    "mlp": get_args(Mlp),
+    "attention": get_args(Attention),
+    "positions": get_args(Positions),
+}
+
 _ROW: Final = "nar.condition"
+_WORDS: Final = "nar.words"
 
 Nested = TypeVar("Nested")
 Term = TypeVar("Term")
@@ -148,6 +173,8 @@ class Condition:
         is_range: Whether the condition is a `Range`, rather than a list of texts.
         is_label: Whether many rows share each text of the column, so that a list of all texts can
             be offered.
+        words: Of a field of design cards, the texts that it may have. The index has no column of
+            it: see `nar.index.cards`.
     """
 
     field: str
@@ -156,17 +183,21 @@ class Condition:
     meaning: str
     is_range: bool
     is_label: bool
+    words: Texts = ()
 
 
-def on(column: str, meaning: str, *, flag: str | None = None) -> dict[str, object]:
+def on(
+    column: str, meaning: str, *, flag: str | None = None, words: Texts = ()
+) -> dict[str, object]:
     """The metadata that makes a field of a filter a row of the table; see `Condition`.
 
     Args:
         column: Column of the index that is compared.
         meaning: What the column holds.
         flag: Name on the command line; the name of the column if None.
+        words: Of a field of design cards, the texts that it may have.
     """
-    return {_ROW: (column, flag or column, meaning, False)}
+    return {_ROW: (column, flag or column, meaning, False), _WORDS: words}
 
 
 def label(column: str, meaning: str) -> dict[str, object]:
@@ -212,6 +243,31 @@ class Filter:
     topologies: Texts = field(default=(), metadata=on("topology", "fingerprint of the design"))
     exacts: Texts = field(default=(), metadata=on("exact", "fingerprint of the network"))
     inferences: Texts = field(default=(), metadata=on("inference", "fingerprint at inference"))
+    kinds: Texts = field(
+        default=(), metadata=on("kind", "kind, such as decoder-only", words=CARD_WORDS["kind"])
+    )
+    norms: Texts = field(
+        default=(), metadata=on("norm", "norm, such as rms", words=CARD_WORDS["norm"])
+    )
+    activations: Texts = field(
+        default=(),
+        metadata=on(
+            "activation", "activation between layers, such as gelu", words=CARD_WORDS["activation"]
+        ),
+    )
+    mlps: Texts = field(
+        default=(), metadata=on("mlp", "MLP: plain, gated or mixture", words=CARD_WORDS["mlp"])
+    )
+    attentions: Texts = field(
+        default=(),
+        metadata=on("attention", "sharing of keys, such as grouped", words=CARD_WORDS["attention"]),
+    )
+    positions: Texts = field(
+        default=(),
+        metadata=on(
+            "positions", "kind of positions, such as rotary", words=CARD_WORDS["positions"]
+        ),
+    )
     parameters: Range = field(default=Range(), metadata=on("parameters", "learned scalars"))
     flops: Range = field(default=Range(), metadata=on("flops", "FLOPs of one forward pass"))
     nodes: Range = field(default=Range(), metadata=on("nodes", "operators in the graph"))
@@ -229,6 +285,8 @@ class Filter:
             else:
                 _check_values(condition.field, value)
                 lists.append(condition.field)
+                if value and condition.words:
+                    _check_words(condition, value)
         _check_group("labels", self.labels, LabelCondition)
         for group in GROUPS:
             _check_group(group, getattr(self, group), Filter)
@@ -287,7 +345,8 @@ def _table(kind: type[Filter]) -> tuple[Condition, ...]:
             raise TypeError(f"{kind.__name__}.{each.name}: wanted a row of the table of conditions")
         column, flag, meaning, is_label = each.metadata[_ROW]
         is_range = isinstance(each.default, Range)
-        rows.append(Condition(each.name, column, flag, meaning, is_range, is_label))
+        words = each.metadata.get(_WORDS, ())
+        rows.append(Condition(each.name, column, flag, meaning, is_range, is_label, words))
     return tuple(rows)
 
 
@@ -300,6 +359,14 @@ def _check_values(field_path: str, values: Texts) -> None:
         fault = text_fault(value, MAX_VALUE_BYTES)
         if fault:
             raise InvalidQueryError(f"{field_path}[{position}]", fault)
+
+
+def _check_words(condition: Condition, values: Texts) -> None:
+    for position, value in enumerate(values):
+        if condition.words and value not in condition.words:
+            known = ", ".join(condition.words)
+            reason = f"wanted one of {known}; came {value!r}"
+            raise InvalidQueryError(f"{condition.field}[{position}]", reason)
 
 
 def text_fault(value: object, max_bytes: int) -> str | None:
@@ -471,7 +538,7 @@ def combined(wanted: Filter, terms: Terms[Term]) -> Term:
         >>> combined(Filter(any_of=(Filter(), cnns)), words)
         '(anything or block cnn and not (task ocr or task sr))'
     """
-    parts = [terms.condition(*each) for each in wanted.conditions()]
+    parts = [terms.condition(*_in_columns(*each)) for each in wanted.conditions()]
     parts += [terms.label(each) for each in wanted.labels]
     parts += [combined(each, terms) for each in wanted.all_of]
     if wanted.any_of:
@@ -480,6 +547,24 @@ def combined(wanted: Filter, terms: Terms[Term]) -> Term:
         refused = terms.some([combined(each, terms) for each in wanted.none_of])
         parts.append(terms.negated(refused))
     return terms.every(parts)
+
+
+def _in_columns(condition: Condition, wanted: Wanted) -> tuple[Condition, Wanted]:
+    """The condition on a column of the index that a condition on a design card means.
+
+    Raises:
+        InvalidQueryError: No cards of known designs are here.
+    """
+    if not condition.words or isinstance(wanted, Range):
+        return condition, wanted
+    # Not read by a filter without such a condition.
+    from nar.index import cards
+
+    try:
+        exacts = cards.known_cards().having(condition.column, wanted)
+    except CorpusError as error:
+        raise InvalidQueryError(condition.field, str(error)) from error
+    return replace(condition, column="exact", words=()), exacts
 
 
 _PLURALS: Final[dict[type, str]] = {Filter: "filters", LabelCondition: "conditions on labels"}

@@ -39,6 +39,7 @@ class Part(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     PART_SHARED: _ClassVar[Part]
     PART_CHANGES: _ClassVar[Part]
     PART_COVERAGE: _ClassVar[Part]
+    PART_CARD: _ClassVar[Part]
 
 class Counted(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -67,6 +68,7 @@ PART_BODIES: Part
 PART_SHARED: Part
 PART_CHANGES: Part
 PART_COVERAGE: Part
+PART_CARD: Part
 COUNTED_UNSPECIFIED: Counted
 COUNTED_HITS: Counted
 COUNTED_NETWORKS: Counted
@@ -112,7 +114,7 @@ class Range(_message.Message):
     def __init__(self, minimum: _Optional[int] = ..., maximum: _Optional[int] = ...) -> None: ...
 
 class Filter(_message.Message):
-    __slots__ = ("names", "sources", "libraries", "families", "blocks", "tasks", "tiers", "topologies", "exacts", "inferences", "parameters", "flops", "nodes", "all_of", "any_of", "none_of", "labels", "where")
+    __slots__ = ("names", "sources", "libraries", "families", "blocks", "tasks", "tiers", "topologies", "exacts", "inferences", "kinds", "norms", "activations", "mlps", "attentions", "positions", "parameters", "flops", "nodes", "all_of", "any_of", "none_of", "labels", "where")
     NAMES_FIELD_NUMBER: _ClassVar[int]
     SOURCES_FIELD_NUMBER: _ClassVar[int]
     LIBRARIES_FIELD_NUMBER: _ClassVar[int]
@@ -123,6 +125,12 @@ class Filter(_message.Message):
     TOPOLOGIES_FIELD_NUMBER: _ClassVar[int]
     EXACTS_FIELD_NUMBER: _ClassVar[int]
     INFERENCES_FIELD_NUMBER: _ClassVar[int]
+    KINDS_FIELD_NUMBER: _ClassVar[int]
+    NORMS_FIELD_NUMBER: _ClassVar[int]
+    ACTIVATIONS_FIELD_NUMBER: _ClassVar[int]
+    MLPS_FIELD_NUMBER: _ClassVar[int]
+    ATTENTIONS_FIELD_NUMBER: _ClassVar[int]
+    POSITIONS_FIELD_NUMBER: _ClassVar[int]
     PARAMETERS_FIELD_NUMBER: _ClassVar[int]
     FLOPS_FIELD_NUMBER: _ClassVar[int]
     NODES_FIELD_NUMBER: _ClassVar[int]
@@ -141,6 +149,12 @@ class Filter(_message.Message):
     topologies: _containers.RepeatedScalarFieldContainer[str]
     exacts: _containers.RepeatedScalarFieldContainer[str]
     inferences: _containers.RepeatedScalarFieldContainer[str]
+    kinds: _containers.RepeatedScalarFieldContainer[str]
+    norms: _containers.RepeatedScalarFieldContainer[str]
+    activations: _containers.RepeatedScalarFieldContainer[str]
+    mlps: _containers.RepeatedScalarFieldContainer[str]
+    attentions: _containers.RepeatedScalarFieldContainer[str]
+    positions: _containers.RepeatedScalarFieldContainer[str]
     parameters: Range
     flops: Range
     nodes: Range
@@ -149,7 +163,7 @@ class Filter(_message.Message):
     none_of: _containers.RepeatedCompositeFieldContainer[Filter]
     labels: _containers.RepeatedCompositeFieldContainer[LabelCondition]
     where: str
-    def __init__(self, names: _Optional[_Iterable[str]] = ..., sources: _Optional[_Iterable[str]] = ..., libraries: _Optional[_Iterable[str]] = ..., families: _Optional[_Iterable[str]] = ..., blocks: _Optional[_Iterable[str]] = ..., tasks: _Optional[_Iterable[str]] = ..., tiers: _Optional[_Iterable[str]] = ..., topologies: _Optional[_Iterable[str]] = ..., exacts: _Optional[_Iterable[str]] = ..., inferences: _Optional[_Iterable[str]] = ..., parameters: _Optional[_Union[Range, _Mapping]] = ..., flops: _Optional[_Union[Range, _Mapping]] = ..., nodes: _Optional[_Union[Range, _Mapping]] = ..., all_of: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., any_of: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., none_of: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., labels: _Optional[_Iterable[_Union[LabelCondition, _Mapping]]] = ..., where: _Optional[str] = ...) -> None: ...
+    def __init__(self, names: _Optional[_Iterable[str]] = ..., sources: _Optional[_Iterable[str]] = ..., libraries: _Optional[_Iterable[str]] = ..., families: _Optional[_Iterable[str]] = ..., blocks: _Optional[_Iterable[str]] = ..., tasks: _Optional[_Iterable[str]] = ..., tiers: _Optional[_Iterable[str]] = ..., topologies: _Optional[_Iterable[str]] = ..., exacts: _Optional[_Iterable[str]] = ..., inferences: _Optional[_Iterable[str]] = ..., kinds: _Optional[_Iterable[str]] = ..., norms: _Optional[_Iterable[str]] = ..., activations: _Optional[_Iterable[str]] = ..., mlps: _Optional[_Iterable[str]] = ..., attentions: _Optional[_Iterable[str]] = ..., positions: _Optional[_Iterable[str]] = ..., parameters: _Optional[_Union[Range, _Mapping]] = ..., flops: _Optional[_Union[Range, _Mapping]] = ..., nodes: _Optional[_Union[Range, _Mapping]] = ..., all_of: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., any_of: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., none_of: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., labels: _Optional[_Iterable[_Union[LabelCondition, _Mapping]]] = ..., where: _Optional[str] = ...) -> None: ...
 
 class LabelCondition(_message.Message):
     __slots__ = ("key", "sign", "values")
@@ -325,7 +339,7 @@ class SearchResponse(_message.Message):
     def __init__(self, results: _Optional[_Iterable[_Union[SearchResult, _Mapping]]] = ..., timings: _Optional[_Union[StageTimings, _Mapping]] = ...) -> None: ...
 
 class SearchResult(_message.Message):
-    __slots__ = ("status", "hits", "same_network", "same_design", "same_at_inference", "novelty", "resemblance", "family", "trunk", "part_of", "bodies", "shared", "compared", "sentences", "assumed", "unread", "wrapped", "changes", "coverage", "stale_since")
+    __slots__ = ("status", "hits", "same_network", "same_design", "same_at_inference", "novelty", "resemblance", "family", "trunk", "part_of", "bodies", "shared", "compared", "sentences", "assumed", "unread", "wrapped", "changes", "coverage", "stale_since", "card")
     STATUS_FIELD_NUMBER: _ClassVar[int]
     HITS_FIELD_NUMBER: _ClassVar[int]
     SAME_NETWORK_FIELD_NUMBER: _ClassVar[int]
@@ -346,6 +360,7 @@ class SearchResult(_message.Message):
     CHANGES_FIELD_NUMBER: _ClassVar[int]
     COVERAGE_FIELD_NUMBER: _ClassVar[int]
     STALE_SINCE_FIELD_NUMBER: _ClassVar[int]
+    CARD_FIELD_NUMBER: _ClassVar[int]
     status: _status_pb2.Status
     hits: _containers.RepeatedCompositeFieldContainer[Hit]
     same_network: _containers.RepeatedCompositeFieldContainer[Hit]
@@ -366,7 +381,52 @@ class SearchResult(_message.Message):
     changes: ChangesList
     coverage: Coverage
     stale_since: float
-    def __init__(self, status: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., hits: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_network: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_design: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_at_inference: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., novelty: _Optional[float] = ..., resemblance: _Optional[_Union[Resemblance, _Mapping]] = ..., family: _Optional[_Union[FamilyVerdict, _Mapping]] = ..., trunk: _Optional[_Union[FamilyVerdict, _Mapping]] = ..., part_of: _Optional[_Union[Wholes, _Mapping]] = ..., bodies: _Optional[_Union[Bodies, _Mapping]] = ..., shared: _Optional[_Union[Explanations, _Mapping]] = ..., compared: _Optional[int] = ..., sentences: _Optional[_Iterable[_Union[Sentence, _Mapping]]] = ..., assumed: _Optional[_Union[Assumed, _Mapping]] = ..., unread: _Optional[_Union[Unread, _Mapping]] = ..., wrapped: _Optional[_Union[Wrapped, _Mapping]] = ..., changes: _Optional[_Union[ChangesList, _Mapping]] = ..., coverage: _Optional[_Union[Coverage, _Mapping]] = ..., stale_since: _Optional[float] = ...) -> None: ...
+    card: DesignCard
+    def __init__(self, status: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., hits: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_network: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_design: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_at_inference: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., novelty: _Optional[float] = ..., resemblance: _Optional[_Union[Resemblance, _Mapping]] = ..., family: _Optional[_Union[FamilyVerdict, _Mapping]] = ..., trunk: _Optional[_Union[FamilyVerdict, _Mapping]] = ..., part_of: _Optional[_Union[Wholes, _Mapping]] = ..., bodies: _Optional[_Union[Bodies, _Mapping]] = ..., shared: _Optional[_Union[Explanations, _Mapping]] = ..., compared: _Optional[int] = ..., sentences: _Optional[_Iterable[_Union[Sentence, _Mapping]]] = ..., assumed: _Optional[_Union[Assumed, _Mapping]] = ..., unread: _Optional[_Union[Unread, _Mapping]] = ..., wrapped: _Optional[_Union[Wrapped, _Mapping]] = ..., changes: _Optional[_Union[ChangesList, _Mapping]] = ..., coverage: _Optional[_Union[Coverage, _Mapping]] = ..., stale_since: _Optional[float] = ..., card: _Optional[_Union[DesignCard, _Mapping]] = ...) -> None: ...
+
+class DesignCard(_message.Message):
+    __slots__ = ("kind", "depth", "stages", "block", "norm", "norm_place", "activation", "mlp", "mlp_ratio", "attention", "heads", "key_value_heads", "head_size", "window", "causal", "positions", "stem", "head", "experts", "top_k")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    DEPTH_FIELD_NUMBER: _ClassVar[int]
+    STAGES_FIELD_NUMBER: _ClassVar[int]
+    BLOCK_FIELD_NUMBER: _ClassVar[int]
+    NORM_FIELD_NUMBER: _ClassVar[int]
+    NORM_PLACE_FIELD_NUMBER: _ClassVar[int]
+    ACTIVATION_FIELD_NUMBER: _ClassVar[int]
+    MLP_FIELD_NUMBER: _ClassVar[int]
+    MLP_RATIO_FIELD_NUMBER: _ClassVar[int]
+    ATTENTION_FIELD_NUMBER: _ClassVar[int]
+    HEADS_FIELD_NUMBER: _ClassVar[int]
+    KEY_VALUE_HEADS_FIELD_NUMBER: _ClassVar[int]
+    HEAD_SIZE_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_FIELD_NUMBER: _ClassVar[int]
+    CAUSAL_FIELD_NUMBER: _ClassVar[int]
+    POSITIONS_FIELD_NUMBER: _ClassVar[int]
+    STEM_FIELD_NUMBER: _ClassVar[int]
+    HEAD_FIELD_NUMBER: _ClassVar[int]
+    EXPERTS_FIELD_NUMBER: _ClassVar[int]
+    TOP_K_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    depth: int
+    stages: _containers.RepeatedScalarFieldContainer[int]
+    block: str
+    norm: str
+    norm_place: str
+    activation: str
+    mlp: str
+    mlp_ratio: float
+    attention: str
+    heads: int
+    key_value_heads: int
+    head_size: int
+    window: int
+    causal: bool
+    positions: str
+    stem: str
+    head: str
+    experts: int
+    top_k: int
+    def __init__(self, kind: _Optional[str] = ..., depth: _Optional[int] = ..., stages: _Optional[_Iterable[int]] = ..., block: _Optional[str] = ..., norm: _Optional[str] = ..., norm_place: _Optional[str] = ..., activation: _Optional[str] = ..., mlp: _Optional[str] = ..., mlp_ratio: _Optional[float] = ..., attention: _Optional[str] = ..., heads: _Optional[int] = ..., key_value_heads: _Optional[int] = ..., head_size: _Optional[int] = ..., window: _Optional[int] = ..., causal: _Optional[bool] = ..., positions: _Optional[str] = ..., stem: _Optional[str] = ..., head: _Optional[str] = ..., experts: _Optional[int] = ..., top_k: _Optional[int] = ...) -> None: ...
 
 class ChangesList(_message.Message):
     __slots__ = ("changes",)

@@ -78,6 +78,7 @@ LEFT_OUT: Final[Mapping[str, Mapping[str, str]]] = {
         "trunk": _TWO,
         "part_of": _TWO,
         "coverage": _TWO,
+        "card": _TWO,
         "compared": _TWO,
         "wrapped": _TWO,
         "stale_since": _TWO,
@@ -193,6 +194,7 @@ def evidence_report(answer: Answer) -> Report:
             lambda each: {"name": each.name, "design": each.design, **edits_report(each.edits)},
         ),
         "coverage": _covered(answer.coverage),
+        "card": asdict(answer.card) if answer.card else None,
         "compared": answer.compared,
     }
 

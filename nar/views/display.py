@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
@@ -11,16 +11,22 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
-from nar.answers.words import assumed_texts, doubts_texts, unread_texts
+from nar.answers.words import assumed_texts, card_text, doubts_texts, unread_texts
 from nar.corpus.manifest import Failure, Manifest
 from nar.graphs.ops import op_name
 
 if TYPE_CHECKING:
     from nar.answers.blocks import Block, BlockUsers
+    from nar.answers.design_card import DesignCard
     from nar.base.own_zoo import Zoo
     from nar.motifs.partition import MotifPartition
     from nar.zoo.spec import ZooCapture
 
+# Fields of a card that say nothing of a network without attention, or without experts.
+_OF_ATTENTION: Final = frozenset({
+    "heads", "key_value_heads", "head_size", "window", "causal", "positions",
+})  # fmt: skip
+_OF_EXPERTS: Final = frozenset({"experts", "top_k"})
 _UNITS: Final = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 # Columns that no table reaches: a table is measured as if a terminal had no end.
 ENDLESS: Final = 10_000
@@ -62,6 +68,30 @@ def capture(captured: "ZooCapture") -> RenderableType:
     doubts = (Text(text, "bold red") for text in lacks)
     assumed = map(Text, assumed_texts(captured.assumed))
     return Group(*doubts, _properties(labels.name, rows), *assumed)
+
+
+def card(name: str, made_of: "DesignCard") -> RenderableType:
+    """What a model is made of: a sentence, and a line for each field."""
+    applies = {each: value for each, value in asdict(made_of).items() if value != ()}
+    if made_of.attention == "none":
+        applies = {each: value for each, value in applies.items() if each not in _OF_ATTENTION}
+    if made_of.mlp != "mixture":
+        applies = {each: value for each, value in applies.items() if each not in _OF_EXPERTS}
+    rows = {each.replace("_", " "): _card_value(value) for each, value in applies.items()}
+    return Group(Text(card_text(made_of), "bold"), _properties(name, rows))
+
+
+def _card_value(value: object) -> str:
+    match value:
+        case None:
+            return "not read"
+        case bool():
+            return "yes" if value else "no"
+        case tuple():
+            return ", ".join(map(str, value))
+        case float():
+            return f"{value:g}"
+    return str(value)
 
 
 def motifs(name: str, cut: "MotifPartition") -> RenderableType:

@@ -4,6 +4,8 @@ from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from nar.answers.design_card import DesignCard
+from nar.answers.words import card_text
 from nar.base.own_labels import reported
 from nar.graphs.architecture import Architecture
 from nar.graphs.assumed import Assumed, Unread
@@ -51,6 +53,11 @@ def architecture(item: Architecture, unknown_operators: dict[str, int]) -> Repor
         "exact": item.exact,
         "inference": item.inference,
     }
+
+
+def card(name: str, made_of: DesignCard) -> Report:
+    """The card of a model; null where a field was not read or does not apply."""
+    return {"name": name, "text": card_text(made_of), **asdict(made_of)}
 
 
 def motifs(name: str, cut: MotifPartition) -> Report:

@@ -28,6 +28,7 @@ from nar.base.errors import InvalidQueryError, NarError, UnknownArchitectureErro
 from nar.base.model_files import READ
 from nar.base.workspace import package_path
 from nar.graphs.architecture import Architecture
+from nar.index.cards import cards_file
 from nar.index.filters import Filter, conditions_of
 from nar.serve.http import Page, Site
 from nar.serve.http.requests import chunks_of, message_reply, read_body
@@ -161,7 +162,12 @@ class Pages:
 
     async def _offers(self, _request: Request) -> Response:
         """What the page can ask for: conditions, as every index has them, and kinds of files."""
-        table = (each for each in conditions_of(Filter) if each.is_label or each.is_range)
+        has_cards = cards_file().is_file()
+        table = (
+            each
+            for each in conditions_of(Filter)
+            if each.is_label or each.is_range or (each.words and has_cards)
+        )
         return _reply({"conditions": [asdict(each) for each in table], "files": dict(READ)})
 
     def _map_content(self) -> bytes:

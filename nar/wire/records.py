@@ -6,6 +6,7 @@ from typing import Any, Final, TypeVar, cast, get_args
 
 from nar.answers.bodies import SharedBody
 from nar.answers.coverage import Coverage, NewOperators
+from nar.answers.design_card import DesignCard
 from nar.answers.difference import Changes, Explanation, MotifCounts, MotifDifference
 from nar.answers.edits import Edit, EditKind, Edits, Part
 from nar.answers.part_of import PartOf, Where, Whole
@@ -70,6 +71,7 @@ def encode_answer(answer: Answer) -> wire.SearchResult:
         changes=_encode_changes(answer.changes),
         coverage=_encode_coverage(answer.coverage),
         shared=_encode_reasons(answer.shared),
+        card=None if answer.card is None else encode_card(answer.card),
         compared=answer.compared,
         assumed=None if answer.assumed is None else encode_assumed(answer.assumed),
         unread=None if answer.unread is None else encode_unread(answer.unread),
@@ -99,6 +101,7 @@ def decode_answer(message: wire.SearchResult) -> Answer:
         changes=part("changes", _decode_changes),
         coverage=part("coverage", _decode_coverage),
         shared=part("shared", _decode_reasons),
+        card=part("card", _decode_card),
         compared=part("compared", int),
         assumed=part("assumed", decode_assumed),
         unread=part("unread", decode_unread),
@@ -220,6 +223,21 @@ def _decode_coverage(message: wire.Coverage) -> Coverage:
     operators = tuple(NewOperators(each.operator, each.times) for each in message.operators)
     shares = (message.new, message.narrow, message.wide)
     return Coverage(*shares, operators, message.nearest, message.left)
+
+
+def encode_card(card: DesignCard) -> wire.DesignCard:
+    """The message of a card; what was not read stays absent."""
+    read = {name: value for name, value in asdict(card).items() if value is not None}
+    return wire.DesignCard(**read)
+
+
+def _decode_card(message: wire.DesignCard) -> DesignCard:
+    read: dict[str, Any] = {
+        each.name: tuple(value) if each.name == "stages" else value
+        for each, value in message.ListFields()
+    }
+    # An optional number that is 0 is listed; one that is absent is not.
+    return DesignCard(**read)
 
 
 def _encode_reasons(reasons: Sequence[Explanation] | None) -> wire.Explanations | None:

@@ -104,7 +104,7 @@ FILTERS = st.builds(
         if condition.column in FINGERPRINTS
         else SMALL
         for condition in conditions_of(Filter)
-        if condition.column != "name"
+        if condition.column != "name" and not condition.words
     },
 )
 

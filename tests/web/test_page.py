@@ -13,6 +13,7 @@ from web_dropping import drop
 from nar.answers.query import Answer
 from nar.answers.retrieve import Retriever
 from nar.graphs.normal_form import normal_form
+from nar.index.cards import cards_file
 from nar.index.filters import Filter, conditions_of
 from nar.v1.retrieval_pb2 import SearchResponse
 from nar.views.answer import LEFT_OUT
@@ -124,7 +125,7 @@ def test_every_condition_that_can_be_offered_is_a_filter(visit):
     for condition in conditions_of(Filter):
         if condition.is_range:
             wanted += [f"min-{condition.flag}", f"max-{condition.flag}"]
-        elif condition.is_label:
+        elif condition.is_label or (condition.words and cards_file().is_file()):
             wanted.append(condition.column)
     assert offered == wanted
 

@@ -23,7 +23,8 @@ from nar.base.children import memory_bytes
 from nar.base.model_files import READ
 from nar.client.client import Client
 from nar.graphs.canonical import canonical
-from nar.index.filters import Filter, conditions_of
+from nar.index.cards import VARIABLE, write_cards
+from nar.index.filters import CARD_WORDS, Filter, conditions_of
 from nar.motifs.partition import partition
 from nar.v1.retrieval_pb2 import SearchResult
 from nar.web import pages
@@ -311,10 +312,15 @@ def test_a_process_beside_knows_the_memory_of_its_container(tmp_path, groups, fi
     assert found == (bytes_ or psutil.virtual_memory().total)
 
 
-def test_what_can_be_asked_for_is_offered(server):
+@pytest.mark.parametrize("has_cards", [True, False])
+def test_what_can_be_asked_for_is_offered(server, has_cards, tmp_path, monkeypatch):
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "cards.parquet"))
+    if has_cards:
+        write_cards(tmp_path / "cards.parquet", {})
     _, _, offered = ask(server, "/page/offers", method="GET")
     columns = {condition["column"] for condition in offered["conditions"]}
-    assert columns == {each.column for each in conditions_of(Filter)} - NO_LIST
+    no_list = NO_LIST | (set() if has_cards else CARD_WORDS.keys())
+    assert columns == {each.column for each in conditions_of(Filter)} - no_list
     assert offered["files"] == dict(READ)
 
 

@@ -17,6 +17,9 @@ const BY = {
   BY_ORIGIN: "what it was made from",
 };
 
+// What is one text of several: a label of rows, or a word of their cards.
+const isText = ({ is_range: isRange }) => !isRange;
+
 // The names in an address of both ends of a range, each with the field of the contract.
 function endsOf({ flag }) {
   return Object.entries(ENDS).map(([end, field]) => [`${end}-${flag}`, field]);
@@ -25,7 +28,7 @@ function endsOf({ flag }) {
 // The filter of a query; undefined where nothing is asked for.
 export function filterOf(query, table) {
   const filter = {};
-  for (const { column, field } of table.filter((each) => each.is_label)) if (query[column]) filter[field] = [query[column]];
+  for (const { column, field } of table.filter(isText)) if (query[column]) filter[field] = [query[column]];
   for (const range of table.filter((each) => each.is_range)) {
     const bounds = endsOf(range).map(([name, end]) => [end, counted(query[name] ?? "")]).filter(([, bound]) => bound !== null);
     if (bounds.length) filter[range.field] = Object.fromEntries(bounds.map(([end, bound]) => [end, String(bound)]));
@@ -40,7 +43,7 @@ export function filterForm(query, table, changed) {
   const tell = () => changed(Object.fromEntries([...new FormData(form)].filter(([, value]) => value)));
   const shares = el("select", { name: "by" }, Object.entries(BY).map(([value, text]) =>
     el("option", { value: value === "BY_DESIGN" ? "" : value, selected: (query.by || "BY_DESIGN") === value }, text)));
-  form.append(el("label", {}, "Shared", shares), ...table.map((each) => (each.is_label ? labelField(query, each) : rangeField(query, each))));
+  form.append(el("label", {}, "Shared", shares), ...table.map((each) => (isText(each) ? labelField(query, each) : rangeField(query, each))));
   form.append(el("label", { title: "fields and labels of your own" }, "Condition",
     el("input", { name: "where", value: query.where ?? "", placeholder: 'team = "vision" and accuracy > 0.8', autocomplete: "off" })));
   form.append(el("button", { type: "button", class: "quiet", onclick: () => changed({}) }, "Clear"));
@@ -76,8 +79,9 @@ export function unread(query, table) {
 // What of a query no architecture has, in a sentence each, with what it may have been.
 export async function misspelt(query, table, signal) {
   const known = await columns(signal);
-  const valuesOf = (name) => known.labels[name].values;
-  const labels = table.filter((each) => each.is_label).map((each) => each.column);
+  const words = Object.fromEntries(table.filter(isText).map((each) => [each.column, each.words]));
+  const valuesOf = (name) => (words[name].length ? words[name] : known.labels[name].values);
+  const labels = Object.keys(words);
   return labels.filter((name) => query[name] && !valuesOf(name).includes(query[name])).map((name) => {
     const near = alike(query[name], valuesOf(name));
     return `No architecture has the ${name} ${query[name]}${near.length ? `; near: ${near.join(", ")}` : ""}.`;
@@ -102,7 +106,8 @@ function pairs(text) {
 
 async function fill(form, table) {
   const known = await columns();
-  for (const { column } of table.filter((each) => each.is_label)) {
-    form.querySelector(`#values-${column}`).replaceChildren(...known.labels[column].values.map((value) => el("option", { value })));
+  for (const { column, words } of table.filter(isText)) {
+    const values = words.length ? words : known.labels[column].values;
+    form.querySelector(`#values-${column}`).replaceChildren(...values.map((value) => el("option", { value })));
   }
 }

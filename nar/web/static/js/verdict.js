@@ -10,7 +10,7 @@ const LEAD = ["stale_since", "assumed.doubts", "unread", ...KNOWN, "resemblance"
 // And of a model that is not known: an exact body or part says most.
 const EXACT = ["bodies", "part_of"];
 // What the page asks beside the hits: of every model, and of a new one.
-export const PARTS = ["PART_FAMILY", "PART_TRUNK", "PART_PART_OF", "PART_CHANGES"];
+export const PARTS = ["PART_FAMILY", "PART_TRUNK", "PART_PART_OF", "PART_CHANGES", "PART_CARD"];
 export const PARTS_IF_NEW = ["PART_RESEMBLANCE", "PART_BODIES", "PART_COVERAGE"];
 
 export function verdict(name, { sentences = [] }) {

@@ -1,0 +1,180 @@
+"""Design cards: each field on small networks whose answer is known."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from graphs import bert, graph_of, resnet
+from torch import nn
+from torch.nn import functional
+
+from nar.answers.design_card import DesignCard, card_words, design_card
+from nar.answers.words import card_text
+from nar.capture import capture_module
+from nar.graphs.architecture import Labels, architecture
+
+
+class Block(nn.Module):
+    """A block of Llama: four heads on two of keys, rotary positions left out."""
+
+    def __init__(self, width=32, heads=4, keys=2, norm=nn.RMSNorm, gated=True, causal=True):
+        super().__init__()
+        self.heads, self.keys, self.causal, self.gated = heads, keys, causal, gated
+        size = width // heads
+        self.before, self.between = norm(width), norm(width)
+        self.query, self.key = nn.Linear(width, width), nn.Linear(width, keys * size)
+        self.value, self.out = nn.Linear(width, keys * size), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 3 * width), nn.Linear(3 * width, width)
+        self.gate = nn.Linear(width, 3 * width)
+
+    def attend(self, x):
+        query = self.query(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        key = self.key(x).unflatten(-1, (self.keys, -1)).transpose(1, 2)
+        value = self.value(x).unflatten(-1, (self.keys, -1)).transpose(1, 2)
+        mixed = functional.scaled_dot_product_attention(
+            query, key, value, is_causal=self.causal, enable_gqa=self.keys != self.heads
+        )
+        return self.out(mixed.transpose(1, 2).flatten(2))
+
+    def forward(self, x):
+        x = x + self.attend(self.before(x))
+        inner = self.between(x)
+        if self.gated:
+            return x + self.down(functional.silu(self.gate(inner)) * self.up(inner))
+        return x + self.down(functional.gelu(self.up(inner)))
+
+
+class Model(nn.Module):
+    """Tokens, learned positions or none, blocks, and scores of tokens."""
+
+    def __init__(self, depth=3, positions=False, **how):
+        super().__init__()
+        self.table = nn.Embedding(50, 32)
+        self.places = nn.Embedding(16, 32) if positions else None
+        self.blocks = nn.ModuleList(Block(**how) for _ in range(depth))
+        self.scores = nn.Linear(32, 50)
+
+    def forward(self, tokens):
+        x = self.table(tokens)
+        if self.places is not None:
+            x = x + self.places(torch.arange(tokens.shape[1]))
+        for block in self.blocks:
+            x = block(x)
+        return self.scores(x)
+
+
+def card_of(model, example):
+    captured = capture_module(model, example)
+    return design_card(captured.graph, captured.details)
+
+
+TOKENS = torch.zeros(1, 8, dtype=torch.int64)
+
+
+def test_a_decoder_with_grouped_keys_and_a_gated_mlp():
+    card = card_of(Model(), TOKENS)
+    assert (card.kind, card.depth, card.causal) == ("decoder-only", 3, True)
+    assert (card.attention, card.heads, card.key_value_heads, card.head_size) == (
+        "grouped",
+        4,
+        2,
+        8,
+    )
+    assert (card.norm, card.norm_place) == ("rms", "pre")
+    assert (card.mlp, card.mlp_ratio, card.activation) == ("gated", 3.0, "silu")
+    assert (card.positions, card.stem, card.head) == (None, "tokens", "linear to 50")
+
+
+def test_an_encoder_with_learned_positions_and_a_plain_mlp():
+    how = {"norm": nn.LayerNorm, "gated": False, "causal": False, "keys": 4}
+    card = card_of(Model(positions=True, **how), TOKENS)
+    assert (card.kind, card.attention, card.positions) == ("encoder", "multi-head", "learned")
+    assert (card.norm, card.mlp, card.activation) == ("layer", "plain", "gelu")
+
+
+def test_one_key_for_all_heads():
+    assert card_of(Model(keys=1), TOKENS).attention == "multi-query"
+
+
+def test_weights_that_are_shared_by_all_blocks_count_each_time():
+    model = Model(depth=1)
+    model.blocks = nn.ModuleList([model.blocks[0]] * 5)
+    assert card_of(model, TOKENS).depth == 5
+
+
+def test_a_gate_of_squeeze_and_excitation_is_no_activation():
+    class Squeezed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = (nn.Conv2d(8, 8, 3, padding=1) for _ in range(2))
+            self.norm = nn.BatchNorm2d(8)
+            self.small, self.large = nn.Linear(8, 2), nn.Linear(2, 8)
+
+        def forward(self, x):
+            y = self.second(functional.relu(self.norm(self.first(x))))
+            gate = self.large(functional.silu(self.small(y.mean((2, 3)))))
+            return x + y * gate.sigmoid()[:, :, None, None]
+
+    model = nn.Sequential(nn.Conv2d(3, 8, 7, 2), nn.Sequential(*(Squeezed() for _ in range(3))))
+    card = card_of(model, torch.zeros(1, 3, 32, 32))
+    assert (card.kind, card.depth, card.attention) == ("cnn", 3, "none")
+    assert (card.activation, card.norm, card.norm_place) == ("relu", "batch", "layer")
+    assert card.stem == "conv 7 of stride 2"
+
+
+def test_stages_are_the_blocks_of_each():
+    stages = nn.Sequential(*(
+        nn.Sequential(*(nn.TransformerEncoderLayer(16, 2, 32, batch_first=True) for _ in range(n)))
+        for n in (2, 3, 1)
+    ))  # fmt: skip
+    card = card_of(stages, torch.zeros(1, 4, 16))
+    assert (card.depth, card.stages) == (6, (2, 3, 1))
+
+
+def test_without_details_blocks_are_what_repeats():
+    card = design_card(bert(5))
+    assert (card.depth, card.norm, card.norm_place, card.activation) == (5, "layer", "post", "gelu")
+    assert card.mlp == "plain"
+    # Of a graph alone it is not known which places a query reads, nor how wide a layer is.
+    assert (card.kind, card.causal, card.mlp_ratio) == (None, None, None)
+
+
+def test_the_first_block_of_a_stage_counts_though_it_has_a_layer_more():
+    card = design_card(resnet([3, 4, 6, 3]))
+    assert (card.kind, card.depth, card.norm_place) == ("cnn", 16, "layer")
+
+
+def test_nothing_is_said_of_a_network_that_repeats_nothing():
+    card = design_card(graph_of("input; linear 0; relu 1; linear 2"))
+    assert (card.depth, card.block, card.mlp) == (None, None, None)
+
+
+def test_words_of_filters_are_empty_where_nothing_was_read():
+    labels = Labels("mine:a", "mine", "-", "fam", "task")
+    words = card_words(architecture(labels, graph_of("input; linear 0; relu 1; linear 2")))
+    assert words == ("mlp", "", "relu", "", "none", "")
+
+
+CARDS = {
+    "A convolutional network of 16 blocks in stages of 3, 4, 6, 3: batch norm behind each layer, "
+    "ReLU.": DesignCard(
+        "cnn", 16, (3, 4, 6, 3), norm="batch", norm_place="layer", activation="relu",
+        attention="none",
+    ),
+    "A decoder-only transformer of 32 blocks: RMS norm before each branch, causal grouped "
+    "attention of 32 heads on 8 of keys in a window of 4,096, rotary positions, a mixture of 8 "
+    "experts, tokens in, linear to 32,000 out.": DesignCard(
+        "decoder-only", 32, norm="rms", norm_place="pre", attention="grouped", heads=32,
+        key_value_heads=8, window=4_096, causal=True, positions="rotary", mlp="mixture", experts=8,
+        stem="tokens", head="linear to 32,000",
+    ),
+    "A network: two-way attention of 4 heads.": DesignCard(
+        attention="multi-head", heads=4, causal=False, head="none"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", CARDS)
+def test_a_sentence_says_what_was_read(text):
+    assert card_text(CARDS[text]) == text
+    assert card_text(replace(CARDS[text], block="conv 3")) == text
