@@ -22,7 +22,6 @@ from nar.answers.roles import roles
 from nar.graphs.graph import ComputationalGraph, operand_lists, reader_lists
 from nar.graphs.normal_form import normal_form
 from nar.graphs.ops import ATTRIBUTES, Trait, ids_with_any, mask_of, op_id, op_name
-from nar.motifs.alignment import align
 from nar.motifs.borders import HAS_WEIGHTS, at_border, first_layers
 from nar.motifs.neighbours import encode_neighbours, wiring
 from nar.motifs.subsequence import period
@@ -260,6 +259,9 @@ class _Comparison:
     ) -> None:
         self._sides = (Side(first), Side(second))
         self._folded = folded
+        # A known network is compared with nothing, and makes no tables of classes.
+        from nar.motifs.alignment import align
+
         self._alignment = align(first, second)
         self._pairs = self._alignment.pairs
 

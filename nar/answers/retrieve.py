@@ -299,10 +299,15 @@ class Retriever:
         if one.query.by == "origin":
             return self._origins(one, hits, max_nodes)
         # An index orders equal scores by id. As many hits as are asked for stay so: were they
-        # ordered anew, a longer list would not begin as a shorter one.
+        # ordered anew, a longer list would not begin as a shorter one. Names of one network stand
+        # in one row, whose name is chosen there.
         if one.query.counted == "networks":
             for hit, after in pairwise(hits):
-                if hit.score == after.score and hit.family != after.family:
+                if (
+                    hit.score == after.score
+                    and hit.family != after.family
+                    and hit.exact != after.exact
+                ):
                     from nar.answers.origin import oldest_first
 
                     return oldest_first(hits)

@@ -75,7 +75,7 @@ class ZooLabels(_Row):
         return ZooLabels(**others.model_dump() | self.model_dump(exclude_none=True))
 
 
-NO_LABELS: Final = ZooLabels()
+NO_LABELS: Final = ZooLabels.model_construct()
 
 
 class ZooModel(_Row):

@@ -119,14 +119,17 @@ def one_row_a_network(hits: Sequence[Hit], rows: int, asked: str = "") -> list[N
 
 
 def _row(hits: Sequence[Hit], asked: str) -> NetworkRow:
-    """One network under the name that was asked, or under the first name of its commonest family.
+    """One network under the name that was asked, or the best known of its commonest family.
 
     A model that wraps a network of another library has the family of that network.
     """
     counts = Counter(hit.family for hit in hits)
-    shown = max(hits, key=lambda hit: (hit.name == asked, counts[hit.family]))
-    others = sorted((hit.name for hit in hits if hit is not shown), key=place_of_name)
-    return NetworkRow(shown, tuple(others))
+
+    def place(hit: Hit) -> tuple[bool, int, tuple[int, str]]:
+        return hit.name != asked, -counts[hit.family], place_of_name(hit.name)
+
+    shown, *others = sorted(hits, key=place)
+    return NetworkRow(shown, tuple(sorted((hit.name for hit in others), key=place_of_name)))
 
 
 def answer_view(query: str, answer: Answer, rows: Sequence[NetworkRow] = ()) -> RenderableType:
@@ -282,9 +285,8 @@ def _relatives(
 
 def _copies(row: NetworkRow) -> Iterator[tuple[str, Text]]:
     """The rows below a network: labels of the user's own, and its other names."""
-    labels = row.hit.labels
-    if labels:
-        texts = (f"{key}={shown(value)}" for key, value in labels.items())
+    if row.hit.own:
+        texts = (f"{key}={shown(value)}" for key, value in row.hit.labels.items())
         yield "", Text(", ".join(texts), "dim")
     for name in row.copies[:_SHOWN_COPIES]:
         yield "=", Text(name, "dim")
