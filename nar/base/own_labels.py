@@ -45,6 +45,12 @@ RESERVED: Final = frozenset(
         "own",
         "labels",
         "score",
+        "kind",
+        "norm",
+        "activation",
+        "mlp",
+        "attention",
+        "positions",
         "and",
         "or",
         "not",
@@ -58,7 +64,7 @@ RESERVED: Final = frozenset(
 COLUMN_KEYS: Final = ("family", "task")
 _KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
-_NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 # Chosen: rows of one team share their labels, and a list of hits shows the same few again.
 _KEPT: Final = 4_096

@@ -31,6 +31,8 @@ MAX_DEPTH: Final = 8
 # Chosen: the texts of all lists of a filter together. Without this bound 64 filters could have
 # 576,000 texts, which take a Milvus server more than a minute.
 MAX_VALUES: Final = 10_000
+# Chosen: a word of a design card stands for thousands of fingerprints, a megabyte of expression.
+MAX_CARD_CONDITIONS: Final = 8
 
 # Chosen: conditions on labels of one's own in a filter with all in it; people write a handful.
 MAX_LABEL_CONDITIONS: Final = 64
@@ -59,6 +61,8 @@ CARD_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "attention": get_args(Attention),
     "positions": get_args(Positions),
 }
+# The fields of a filter that ask a design card, in the order of the words.
+_CARD_LISTS: Final = ("kinds", "norms", "activations", "mlps", "attentions", "positions")
 
 _ROW: Final = "nar.condition"
 _WORDS: Final = "nar.words"
@@ -471,8 +475,12 @@ def check_size(wanted: object, lists: Sequence[str]) -> None:
     Raises:
         InvalidQueryError: Filters are too many or too deep, or all lists together too long.
     """
-    number = conditions = 0
+    number = conditions = cards = 0
     for path, one in nested(wanted):
+        cards += sum(bool(getattr(one, each)) for each in lists if each in _CARD_LISTS)
+        if cards > MAX_CARD_CONDITIONS:
+            reason = f"wanted at most {MAX_CARD_CONDITIONS} conditions on design cards, came more"
+            raise InvalidQueryError(below(path, "kinds"), reason)
         labels: Sequence[LabelCondition] = getattr(one, "labels", ())
         conditions += len(labels)
         if conditions > MAX_LABEL_CONDITIONS:

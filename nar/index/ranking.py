@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.base.errors import InvalidQueryError
+from nar.base.errors import CorpusError, InvalidQueryError
 from nar.index.filters import EVERYTHING, Filter, below, nested
 from nar.index.rows import COLUMNS, Embedding, Hit
 
@@ -88,6 +88,23 @@ def check_filter(wanted: Filter) -> None:
                 known = ", ".join(COLUMNS)
                 reason = f"wanted one of the columns {known}, came {condition.column!r}"
                 raise InvalidQueryError(below(path, condition.field), reason)
+            if condition.words:
+                _check_cards(below(path, condition.field))
+
+
+def _check_cards(field: str) -> None:
+    """Refuse a condition on design cards where there are none: others in the step go on.
+
+    Raises:
+        InvalidQueryError: Names the field.
+    """
+    # Not read by a filter without such a condition.
+    from nar.index import cards
+
+    try:
+        cards.known_cards()
+    except CorpusError as error:
+        raise InvalidQueryError(field, str(error)) from error
 
 
 def check_vector(vector: NDArray[np.floating], dim: int, field: str) -> None:

@@ -45,7 +45,7 @@ _SHOWN: Final = 40  # letters of the text that an error repeats
 _TOKEN: Final = re.compile(
     r"""\s*(?:
       (?P<date>\d{4}-\d{2}-\d{2})(?![\w.])
-    | (?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?P<unit>[kKmMgGbBtT]?)(?![\w.])
+    | (?P<number>[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)(?P<unit>[kKmMgGbBtT]?)(?![\w.])
     | (?P<word>[A-Za-z_][\w./:@+-]*)
     | "(?P<double>(?:[^"\\]|\\.)*)"
     | '(?P<single>(?:[^'\\]|\\.)*)'
@@ -102,8 +102,8 @@ def parsed(text: str) -> Filter:
 
 def _tokens(text: str) -> list[_Token]:
     tokens: list[_Token] = []
-    at = 0
-    while text[at:].strip():
+    at, end = 0, len(text.rstrip())
+    while at < end:
         found = _TOKEN.match(text, at)
         if found is None:
             start = at + len(text[at:]) - len(text[at:].lstrip())

@@ -92,15 +92,20 @@ def metrics_are_open(config: ServerConfig) -> bool:
     return config.clear_text or config.metrics_clear_text or is_loopback(config.metrics_host)
 
 
-def metrics_port(config: ServerConfig, telemetry: Telemetry) -> MetricsPort:
+def metrics_port(config: ServerConfig, telemetry: Telemetry, alias: str = "") -> MetricsPort:
     """The port of the metrics, with the certificate and the tokens of calls unless it is open.
+
+    Args:
+        config: Says where the certificate and the tokens are.
+        telemetry: Has the metrics.
+        alias: Of the index that is served.
 
     Raises:
         ConfigError: Certificate or tokens cannot be read.
     """
     if metrics_are_open(config) or config.tls is None:
         return MetricsPort(telemetry.registry, may_read=lambda _: True)
-    tokens = Tokens(config)
+    tokens = Tokens(config, alias)
     return MetricsPort(
         telemetry.registry,
         served_context(config.tls),

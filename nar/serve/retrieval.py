@@ -166,7 +166,12 @@ class Writes:
     def delete(self, request: wire.DeleteRequest, clock: StageClock) -> wire.DeleteResponse:
         """Delete all architectures that are known, in one write."""
         names = self._items.decode("architectures", request.architectures, decode_name, clock)
-        known = rows_of(names, self._index)
+        known = [
+            self._scope.refusal(row, f"architectures[{number}]") or row
+            if isinstance(row, IndexRow)
+            else row
+            for number, row in enumerate(rows_of(names, self._index))
+        ]
         self._index.delete(sorted({row.id for row in known if isinstance(row, IndexRow)}))
         results = self._items.encode("Delete", known, _encode_deleted, wire.DeleteResult)
         return wire.DeleteResponse(results=results)

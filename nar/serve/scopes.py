@@ -33,7 +33,7 @@ class Scope:
     Attributes:
         rights: Which methods are let in.
         where: The rows that there are for the caller.
-        prefix: How the names begin that the caller may write.
+        prefix: How the names begin that the caller may write and remove.
     """
 
     rights: frozenset[Right] = EVERY_RIGHT
@@ -55,7 +55,7 @@ class Scope:
         return self.is_whole or passes(self.where, entry)
 
     def refusal(self, entry: IndexEntry, field: str) -> InvalidQueryError | None:
-        """Why the caller may not write a row, whatever stands in the index; None if it may.
+        """Why the caller may not write or remove a row, whatever stands in the index; None if it may.
 
         Args:
             entry: The row.
@@ -240,7 +240,7 @@ class ScopedToken(Settings):
     rights: tuple[Right, ...] = Field(("read",), min_length=1)
     alias: str = Field("", description="of the index that it is for; empty for any")
     where: str = Field("", description="the rows that it sees, as --where takes it; empty for all")
-    prefix: str = Field("", description="how the names begin that it may write")
+    prefix: str = Field("", description="how the names begin that it may write and remove")
 
     @field_validator("token")
     @classmethod

@@ -124,7 +124,7 @@ class QueryServer:
         telemetry.watch_connections("grpc", arrivals.connections, config.max_connections)
         self._add_services(dispatch)
         self._web = self._web_server(dispatch, page)
-        self._metrics = metrics_port(config, telemetry)
+        self._metrics = metrics_port(config, telemetry, self._alias)
         self._watching: list[asyncio.Task[None]] = []
         self._warming: asyncio.Task[None] | None = None
 

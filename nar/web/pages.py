@@ -135,7 +135,11 @@ class Pages:
                 self._of_scopes.clear()
             extras = AtlasExtras(self._sources.extras.points)
             part = Sources(ScopedIndex(self._sources.index, scope), self._sources.graphs, extras)
-            self._of_scopes[scope] = Pages(part, self._config)
+            pages = Pages(part, self._config)
+            # The bounds are those of the whole page: a scope more is no process more.
+            pages._files, pages._comparisons = self._files, self._comparisons
+            pages._uploads, pages._turns = self._uploads, self._turns
+            self._of_scopes[scope] = pages
         return self._of_scopes[scope]
 
     def _handlers(self) -> Mapping[str, Page]:
@@ -282,7 +286,13 @@ class Pages:
         with self._reading:
             index, now = self._sources.index, time.monotonic()
             if self._catalogue is None or now - self._looked_s > _LOOK_S:
-                if self._catalogue is None or index.count() != len(self._catalogue.names):
+                # Labels move rows into a scope and out of it, whose number may stay the same.
+                is_part = isinstance(index, ScopedIndex)
+                if (
+                    self._catalogue is None
+                    or is_part
+                    or index.count() != len(self._catalogue.names)
+                ):
                     self._catalogue = read_catalogue(index, self._sources.extras.points)
                 self._looked_s = now
             return self._catalogue

@@ -17,7 +17,7 @@ from nar.base.errors import InvalidInputError, InvalidQueryError
 from nar.base.own_labels import MAX_LABELS, RESERVED, changed, read, typed, written
 from nar.corpus import Corpus, read_corpus
 from nar.index.dialect import expression
-from nar.index.filters import MAX_LABEL_CONDITIONS, Filter, LabelCondition, Range
+from nar.index.filters import CARD_WORDS, MAX_LABEL_CONDITIONS, Filter, LabelCondition, Range
 from nar.index.rows import COLUMNS, OWN, Hit
 from nar.index.where import MAX_WHERE_BYTES
 from nar.v1 import retrieval_pb2 as wire
@@ -258,7 +258,7 @@ def test_labels_are_set_and_taken_away():
 
 
 def test_fields_of_rows_are_no_keys_of_labels():
-    fields = {*COLUMNS, OWN, "labels", "score"}
+    fields = {*COLUMNS, OWN, "labels", "score", *CARD_WORDS}
     assert fields <= RESERVED
     assert set(Hit.__slots__) <= RESERVED
 
