@@ -114,7 +114,10 @@ def __getattr__(name: str) -> object:
     except ModuleNotFoundError as error:
         from nar.base.extras import missing_in
 
-        raise missing_in(error) or error from error
+        missing = missing_in(error)
+        if missing is None:
+            raise
+        raise missing from error
 
 
 def __dir__() -> list[str]:

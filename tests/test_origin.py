@@ -6,6 +6,7 @@ import pytest
 
 from nar.answers.answer import NoGraphs
 from nar.answers.origin import Own, built_upon, oldest_first, origins
+from nar.ask import search
 from nar.graphs.architecture import Labels, architecture
 from nar.graphs.canonical import canonical
 from nar.index.rows import Hit, architecture_id
@@ -100,3 +101,13 @@ def test_no_more_nodes_are_compared_than_there_is_room_for():
 def test_nothing_near_is_nothing(count):
     hits = [hit("a", "x", 0.9)][:count]
     assert len(origins(Own(None), hits, NoGraphs())) == count
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["timm:efficientnet_b0", "timm:resnet50"])
+def test_a_large_family_of_its_own_is_searched_past(name):
+    """Its hundred nearest rows are all of its own family: as many others are wanted."""
+    found = search(name, top_k=10, by="origin")
+    assert len(found.networks) == 10
+    own = name.partition(":")[2].partition("_")[0].rstrip("0123456789")
+    assert all(each.hit.family != own for each in found.networks)

@@ -346,11 +346,11 @@ class _Reading:
         ups = {"upsample", "conv_transpose", "pixel_shuffle"}
         joined = 0
         for node, op in enumerate(net.ops):
-            if op not in {"concat", "add"} or len(net.operands[node]) != 2:
+            if op != "concat" or len(net.operands[node]) != 2:
                 continue
             sides = [self._came_up(operand, ups) for operand in net.operands[node]]
             far = max(net.operands[node]) - min(net.operands[node])
-            joined += sides.count(True) == 1 and op == "concat" and far > 3
+            joined += sides.count(True) == 1 and far > 3
         downs = sum(self._net.attribute(node, "stride") > 1 for node in range(net.nodes))
         return (joined >= 2 and downs >= 2 and not self._all_attention) or joined >= 3
 
@@ -524,7 +524,8 @@ class _Reading:
         net = self._net
         first, second = net.operands[node]
         acts = [net.ops[each] in _ACTIVATIONS for each in (first, second)]
-        if not any(acts):
+        # A gate of squeeze-and-excitation weighs channels, and is no MLP.
+        if not any(acts) or any(map(self._is_squeezed, (first, second))):
             return None
         layers = [each if net.ops[each] in _LAYERS else self._layer_above(each)
                   for each in (first, second)]  # fmt: skip

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from operator import attrgetter
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,9 @@ from nar.index.ranking import (
     rank,
 )
 from nar.index.rows import Hit, IndexRow
+
+if TYPE_CHECKING:
+    from nar.answers.origin import Own
 
 # Chosen: hits that are searched for, for each network that is wanted: libraries repeat each other.
 # Where that was too few, so many times more.
@@ -256,7 +259,8 @@ class Retriever:
     def _search(self, asked: Sequence[_Resolved]) -> list[list[Hit]]:
         """The hits of all queries, from one call to the index; no query is its own hit.
 
-        A query for networks whose first hits are copies of fewer is searched for again, wider.
+        A query for networks whose first hits are copies of fewer, or one for origins whose first
+        hits are of its own family, is searched for again, wider.
         """
         widths = [self._width(one.query) for one in asked]
         found = self._nearest(asked, widths)
@@ -265,8 +269,7 @@ class Retriever:
             for position, one in enumerate(asked)
             if widths[position] < self.max_hits
             and len(found[position]) == widths[position]
-            and one.query.counted == "networks"
-            and len(_networks(found[position])) < one.query.top_k
+            and self._left(one, found[position]) < one.query.top_k
         ]:
             for position in short:
                 widths[position] = min(_WIDER * widths[position], self.max_hits)
@@ -284,6 +287,13 @@ class Retriever:
             _first(one.query, self._in_order(one, hits, share))
             for one, hits in zip(asked, found, strict=True)
         ]
+
+    def _left(self, one: _Resolved, hits: Sequence[Hit]) -> int:
+        """How many hits, or networks, are left where a query's own design is left out."""
+        if one.query.by == "origin":
+            own = self._own(one, hits)
+            hits = [hit for hit in hits if not own.is_of(hit)]
+        return len(hits) if one.query.counted == "hits" else len(_networks(hits))
 
     def _width(self, query: Query) -> int:
         """How many hits are searched for at first."""
@@ -315,16 +325,24 @@ class Retriever:
 
     def _origins(self, one: _Resolved, hits: Sequence[Hit], max_nodes: int | None) -> Sequence[Hit]:
         """What a query may have been made from."""
-        from nar.answers.origin import Own, origins
+        from nar.answers.origin import origins
 
-        network, graph = one.network, _graph(one.query.target)
+        own, network = self._own(one, hits), one.network
+        if isinstance(network, IndexRow):
+            known = self.graphs.graphs([network.name], [network.source])
+            own = replace(own, graph=next((item.graph for item in known.values()), None))
+        return origins(own, hits, self.graphs, max_nodes)
+
+    def _own(self, one: _Resolved, hits: Sequence[Hit]) -> "Own":
+        """What of the hits is the query's own family or design; the graph is the query's."""
+        from nar.answers.origin import Own
+
+        network = one.network
         topologies = frozenset([network.topology] if network else [])
         families = {hit.family for hit in hits if hit.topology in topologies}
         if isinstance(network, IndexRow):
             families.add(network.family)
-            known = self.graphs.graphs([network.name], [network.source])
-            graph = next((item.graph for item in known.values()), None)
-        return origins(Own(graph, frozenset(families), topologies), hits, self.graphs, max_nodes)
+        return Own(_graph(one.query.target), frozenset(families), topologies)
 
     def _nearest(self, asked: Sequence[_Resolved], widths: Sequence[int]) -> list[list[Hit]]:
         own_ids = [one.own_id for one in asked]

@@ -41,5 +41,6 @@ def missing_library(library: str) -> MissingLibraryError:
 
 def missing_in(error: ImportError) -> MissingLibraryError | None:
     """The same of an import that failed; None where no extra has what it wanted."""
-    library = (error.name or "").partition(".")[0]
+    # A module that an installed library lacks has a dotted name, and is another version's.
+    library = error.name or ""
     return missing_library(library) if library in _EXTRAS else None

@@ -25,7 +25,8 @@ MAX_LABELS_BYTES: Final = 8_192
 # Of C0, DEL and C1, ends of lines and paragraphs, and what turns the direction of text: in a
 # terminal a name would move the cursor or write the clipboard, in a list look like another name.
 CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-# What stands in a row anyway, and words of the grammar of conditions: neither can be a key.
+# What stands in a row or on a card anyway, and words of the grammar of conditions: none of them can
+# be a key.
 RESERVED: Final = frozenset(
     [
         "id",
@@ -192,7 +193,7 @@ def read(text: str) -> Mapping[str, LabelValue]:
     """
     try:
         content = json.loads(text) if text else {}
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidInputError("labels", f"wanted JSON, came {text!r:.80}") from error
     if not isinstance(content, dict):
         raise InvalidInputError("labels", f"wanted an object, came {text!r:.80}")

@@ -72,7 +72,12 @@ class ZooLabels(_Row):
 
     def over(self, others: "ZooLabels") -> "ZooLabels":
         """These labels, and those of others where these say nothing."""
-        return ZooLabels(**others.model_dump() | self.model_dump(exclude_none=True))
+        both = others.model_dump() | self.model_dump(exclude_none=True)
+        try:
+            return ZooLabels(**both)
+        except ValidationError as error:
+            reason = error.errors()[0]["msg"]
+            raise ConfigError(f"labels of a model and of its zoo together: {reason}") from None
 
 
 NO_LABELS: Final = ZooLabels.model_construct()

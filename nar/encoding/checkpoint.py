@@ -50,7 +50,7 @@ def _files(encoder: Encoder) -> stored.CheckpointFiles:
 def _load_weights(directory: Path, encoder: Encoder, weights: bytes) -> None:
     try:
         tensors = load(weights)
-    except SafetensorError as error:
+    except (SafetensorError, KeyError) as error:  # of a type that numpy lacks
         raise CheckpointError(
             f"checkpoint {directory} is damaged: {stored.WEIGHTS_NAME}: {error}; {stored.AGAIN}"
         ) from error

@@ -387,7 +387,7 @@ def _samples(
         return kept_samples(kept, module.KEEPS, {"config": motifs})
     except FileNotFoundError:
         pass
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError) as error:
         log.warning("the samples in %s are damaged (%s): the corpus is read again", kept, error)
         rmtree(kept, ignore_errors=True)
     samples = module.collect(architectures, motifs)

@@ -124,7 +124,7 @@ def _why(error: BaseException) -> str:
     file, line = error.filename or "the file", (error.text or "").strip()
     return (
         f"{Path(file).name}:{error.lineno} is written for Python 2, and this is Python 3: "
-        f"{line!r}; rewrite it first, as with `2to3 -w {file}`"
+        f"{line!r}; rewrite it first, as with `2to3 -w {file}` of Python 3.12 or older"
     )
 
 

@@ -55,7 +55,7 @@ class Scope:
         return self.is_whole or passes(self.where, entry)
 
     def refusal(self, entry: IndexEntry, field: str) -> InvalidQueryError | None:
-        """Why the caller may not write or remove a row, whatever stands in the index; None if it may.
+        """Why the caller may not write or remove a row; None if it may, whatever else is there.
 
         Args:
             entry: The row.

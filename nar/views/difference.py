@@ -14,6 +14,7 @@ from nar.answers.difference import Difference, MotifCounts, MotifDifference, Row
 from nar.answers.edits import Edits
 from nar.answers.roles import Role
 from nar.answers.words import apart, changes_text
+from nar.base.own_labels import reported
 from nar.graphs.architecture import Architecture
 from nar.graphs.fingerprints import same_at_inference
 from nar.index.rows import IndexEntry, index_entry
@@ -133,12 +134,17 @@ def rows_view(compared: RowsCompared) -> RenderableType:
     )
 
 
+def _row(entry: IndexEntry) -> Report:
+    """A row without its vector."""
+    return reported({name: each for name, each in asdict(entry).items() if name != "embedding"})
+
+
 def rows_report(compared: RowsCompared) -> Report:
     """The same for a program; what needs graphs is null where nobody has them."""
     first, second, motifs = compared.first, compared.second, compared.motifs
     return {
-        "first": asdict(first),
-        "second": asdict(second),
+        "first": _row(first),
+        "second": _row(second),
         "same_exact": first.exact == second.exact,
         "same_topology": first.topology == second.topology,
         "same_at_inference": same_at_inference(first, second),

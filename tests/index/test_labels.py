@@ -300,3 +300,10 @@ def test_labels_are_kept_in_a_corpus(tmp_path):
     assert [each.labels.own for each in read_corpus(directory)] == [own, ""]
     plain = corpus(tmp_path / "plain", items[1:])
     assert all("own" not in parquet.read_schema(path).names for path in plain.glob("*.parquet"))
+
+
+@pytest.mark.parametrize("text", ["nodes = " + "1" * 60_000 + "z", "a = 1 and " * 6_000 + "a = 1"])
+def test_the_longest_text_of_a_condition_is_read_or_refused_at_once(text):
+    """Each was read in time that grows with its square: seconds in which nobody was answered."""
+    with pytest.raises(InvalidQueryError, match=r"^where: |conditions"):
+        Filter.where(text)

@@ -216,10 +216,10 @@ def _equal_halves(learned: Vectors) -> Vectors:
     """The two halves of learned vectors, made equally long; the whole keeps its length.
 
     Args:
-        learned: Shape (graphs, dim), of an even dim.
+        learned: Shape (graphs, dim).
     """
     lengths = np.sqrt(np.einsum("ij,ij->i", learned, learned) / 2)[:, None]
-    halves = [lengths * _units(half) for half in np.split(learned, 2, axis=1)]
+    halves = [lengths * _units(half) for half in np.array_split(learned, 2, axis=1)]
     return np.concatenate(halves, axis=1)
 
 

@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType, FunctionType
+from types import CodeType, FrameType, FunctionType
 from typing import Any, Final
 
 from nar.own.construct.findings import Findings
@@ -19,6 +19,7 @@ _REFUSED: Final = re.compile(
     r"(\w+?)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'"
 )
 _COPYING: Final = re.compile(r"state_dict|\.copy_\(|\.data\b|\.weight\b|\.bias\b|pretrain")
+_LEFT_OUT: Final = "_nar_left_out"  # the attribute with the lines that a function does without
 _DROPPED: Final = "_nar_dropped"  # the attribute with the arguments that a replacement drops
 
 
@@ -101,22 +102,24 @@ def _without_copying(error: BaseException, root: Path, findings: Findings) -> bo
     function, owner = _function_of(frame)
     if function is None:
         return False
-    code = _code_without(function, owner, line)
+    before: frozenset[int] = getattr(function, _LEFT_OUT, frozenset())
+    code = None if line in before else _code_without(function, owner, before | {line})
     if code is None:
         return False
     name = Path(frame.f_code.co_filename).name
     findings.skip(f"{name}:{line}: it copies weights that are not loaded: it is left out")
     function.__code__ = code
+    setattr(function, _LEFT_OUT, before | {line})
     return True
 
 
-def _code_without(function: FunctionType, owner: str, line: int) -> Any:  # noqa: ANN401
-    """The code of a function without the loop, or the statement, at a line that copies weights.
+def _code_without(function: FunctionType, owner: str, left_out: frozenset[int]) -> CodeType | None:
+    """The code of a function without the loops, or the statements, that copy weights.
 
     Args:
         function: It.
         owner: The name of its class; empty where it has none.
-        line: In its file.
+        left_out: Their lines in its file.
 
     Returns:
         None where what stands there copies none, or the function has no lines.
@@ -127,26 +130,31 @@ def _code_without(function: FunctionType, owner: str, line: int) -> Any:  # noqa
     except (OSError, TypeError, SyntaxError):
         return None
     ast.increment_lineno(tree, first - 1)
-    around = [
-        node
-        for node in ast.walk(tree.body[0])
-        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or 0)
-    ]
-    loops = [node for node in around if isinstance(node, ast.For | ast.While)]
-    wanted = (loops or around)[-1] if around else None
-    if wanted is None or wanted is tree.body[0] or not _COPYING.search(ast.unparse(wanted)):
-        return None
-    tree = _Without(wanted).visit(tree)
+    for line in left_out:
+        around = [
+            node
+            for node in ast.walk(tree.body[0])
+            if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or 0)
+        ]
+        loops = [node for node in around if isinstance(node, ast.For | ast.While)]
+        wanted = (loops or around)[-1] if around else None
+        if isinstance(wanted, ast.Pass):  # it went with another line
+            continue
+        if wanted is None or wanted is tree.body[0] or not _COPYING.search(ast.unparse(wanted)):
+            return None
+        tree = _Without(wanted).visit(tree)
     made = tree.body[0]
+    if not isinstance(made, ast.FunctionDef):
+        return None
     made.decorator_list = []
     if owner:  # its private names are those of its class
         tree.body = [ast.copy_location(ast.ClassDef(owner, [], [], [made], []), made)]
-    held: dict[str, Any] = {}
-    exec(compile(ast.fix_missing_locations(tree), function.__code__.co_filename, "exec"),
-         dict(function.__globals__), held)  # fmt: skip
-    inner = vars(held[owner])[made.name] if owner else held[made.name]
-    is_alike = inner.__code__.co_freevars == function.__code__.co_freevars
-    return inner.__code__ if is_alike else None
+    code = compile(ast.fix_missing_locations(tree), function.__code__.co_filename, "exec")
+    for name in (owner, made.name) if owner else (made.name,):
+        code = next(
+            each for each in code.co_consts if isinstance(each, CodeType) and each.co_name == name
+        )
+    return code if code.co_freevars == function.__code__.co_freevars else None
 
 
 class _Without(ast.NodeTransformer):
@@ -182,7 +190,7 @@ def _innermost(error: BaseException) -> tuple[FrameType | None, int]:
 
 def _is_below(frame: FrameType, root: Path) -> bool:
     name = frame.f_code.co_filename
-    return name.startswith(str(root)) and "site-packages" not in name
+    return Path(name).is_relative_to(root) and "site-packages" not in name
 
 
 def _is_of_library(held: object) -> bool:

@@ -42,7 +42,7 @@ SURELY_REACHED: Final = 0.9  # measured: above it the graph was nearly always th
 _MANY_PROBES: Final = 40  # measured: right answers nearly always took fewer
 # Chosen: the likeliest kind may need several repairs; another one shows soon whether it is right.
 _FIRST_KIND, _OTHER_KINDS = 32, 9
-_ONE_PERCENT = 0.005  # what rounds to nothing
+_HALF_A_PERCENT = 0.005  # what rounds to nothing
 _SHOWN = 4  # tries in an error; chosen: a few lines of a terminal
 
 
@@ -166,7 +166,7 @@ def _may_be_tensor(parameter: Parameter) -> bool:
 
 
 def _share(part: float) -> str:
-    return f"{part:.0%}" if part >= _ONE_PERCENT else "under 1%"
+    return f"{part:.0%}" if part > _HALF_A_PERCENT else "under 1%"
 
 
 def _least_reached(left_out: Sequence[Parameter]) -> float:

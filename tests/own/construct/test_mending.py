@@ -87,6 +87,30 @@ def test_a_loop_that_copies_weights_which_are_not_loaded_is_left_out(tmp_path, t
     assert any("copies weights that are not loaded" in each for each in found.skipped)
 
 
+BY_LINES = """
+from torchvision import models
+class Net(nn.Module):
+    SIZE = 4
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU())
+        self.fill(models.vgg11(pretrained=True).state_dict())
+    def fill(self, trained, size=SIZE):
+        self.layers[0].weight.data.copy_(trained["features.0.weights"])
+        self.layers[0].bias.data.copy_(trained["features.0.biases"])
+    def forward(self, x):
+        return self.layers(x)
+"""
+
+
+def test_statement_after_statement_that_copies_is_left_out(tmp_path):
+    """Each was left out of the function as it is written, which brought the one before back."""
+    found = asked(tmp_path, BY_LINES, "1x3x8x8")
+    assert found.weights == 112
+    copied = [each for each in found.skipped if "copies weights that are not loaded" in each]
+    assert len(copied) == 2
+
+
 def test_a_loop_that_fails_for_another_reason_is_not_left_out(tmp_path):
     text = BY_PLACE.replace("pretrained=True", "pretrained=False")
     with pytest.raises(CaptureError, match="not subscriptable"):
