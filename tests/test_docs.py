@@ -27,6 +27,7 @@ from nar.base.own_zoo import ZooFile
 from nar.base.workspace import version
 from nar.cli.app import app
 from nar.config import NarConfig
+from nar.serve.scopes import ScopedToken
 from nar.wire.settings import ServerConfig
 
 ROOT = Path(__file__).parents[1]
@@ -155,7 +156,10 @@ def run_block(block: Block, address: str) -> None:
             run_command(words, address, {})
     elif block.language == "yaml":
         stated = yaml.safe_load(block.text)
-        (ZooFile if "models" in stated else NarConfig).model_validate(stated)
+        if isinstance(stated, list):
+            assert [ScopedToken.model_validate(each) for each in stated]
+        else:
+            (ZooFile if "models" in stated else NarConfig).model_validate(stated)
     else:
         exec(
             compile(block.text.replace(ADDRESS, address), str(block), "exec"), {"__name__": "block"}

@@ -83,6 +83,9 @@ def _messages(kind: Descriptor, depth: int) -> st.SearchStrategy[Message]:
 
 def _values(field: FieldDescriptor, depth: int) -> st.SearchStrategy[Any]:
     is_message = field.type == FieldDescriptor.TYPE_MESSAGE
+    if is_message and field.message_type.GetOptions().map_entry:
+        key, value = field.message_type.fields
+        return st.dictionaries(_values(key, depth), _values(value, depth - 1), max_size=MANY)
     one = _messages(field.message_type, depth - 1) if is_message else SCALARS[field.type]
     return st.lists(one, max_size=MANY) if field.is_repeated else one
 

@@ -30,6 +30,9 @@ VALID: Final[Mapping[str, Message]] = {
         architectures=[wire.NewArchitecture(name="own:one", graph=one_query().queries[0].graph)]
     ),
     "Delete": wire.DeleteRequest(architectures=["own:one"]),
+    "Label": wire.LabelRequest(
+        changes=[wire.LabelChange(architecture="timm:plain", removed=["stage"])]
+    ),
 }
 # One whose only item nobody knows.
 UNKNOWN: Final[Mapping[str, Message]] = {
@@ -37,6 +40,9 @@ UNKNOWN: Final[Mapping[str, Message]] = {
     "Get": wire.GetRequest(architectures=["timm:nobody"]),
     "Explain": wire.ExplainRequest(graph=one_query().queries[0].graph, others=["timm:nobody"]),
     "Delete": wire.DeleteRequest(architectures=["timm:nobody"]),
+    "Label": wire.LabelRequest(
+        changes=[wire.LabelChange(architecture="timm:nobody", removed=["stage"])]
+    ),
 }
 LONG_S: Final = 30.0
 # No probe of health may come between: an index that fails ends its server.

@@ -273,7 +273,7 @@ CAUSES: Final[Mapping[type[Exception], Cause]] = {
     DecodeError: Cause(scenes.no_message, "no message of this method", EVERY),
     UnknownArchitectureError: Cause(scenes.unknown, "nobody", tuple(UNKNOWN)),
     UnauthenticatedError: Cause(scenes.no_token, "Bearer", EVERY),
-    ForbiddenError: Cause(scenes.readers_token, "token of a writer", tuple({*UNARY} - READING)),
+    ForbiddenError: Cause(scenes.readers_token, "a token that may", tuple({*UNARY} - READING)),
     OverloadedError: Cause(scenes.full, "in flight", EVERY),
     OversizedError: Cause(scenes.too_large, BY_GRPC, EVERY),
     DrainingError: Cause(scenes.draining, "this server stops", EVERY),

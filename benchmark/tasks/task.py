@@ -162,7 +162,7 @@ def make_task(
     Protocols whose questions have no answer in it are left out: a small data set asks less.
     """
     cards = dataset.cards
-    train = [row for row, card in enumerate(cards) if roles[card.labels.name] == "train"]
+    train = _learned(cards, split, roles)
     aims = _OF_NAS if dataset.name in NAS else _AIMS.get(split, _OF_CODE)
     asking = roles if held == "test" else _for_validation(cards, split, roles)
     return Task(
@@ -173,6 +173,19 @@ def make_task(
         _targets(aims, cards, train),
         dict(_asked(cards, asking, protocols_of(dataset.name, split))),
     )
+
+
+def _learned(cards: Sequence[Card], split: str, roles: Roles) -> list[int]:
+    """The rows that are learned from: of no design that asks, but under the paper's own protocol.
+
+    The ids are frozen, and capture is not: two designs may have become one since they were drawn.
+    """
+    asked = {card.topology for card in cards if roles[card.labels.name] in ("validation", "test")}
+    return [
+        row
+        for row, card in enumerate(cards)
+        if roles[card.labels.name] == "train" and (split == "paper" or card.topology not in asked)
+    ]
 
 
 def _targets(aims: Aims, cards: Sequence[Card], train: Sequence[int]) -> Targets:

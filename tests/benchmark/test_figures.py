@@ -132,5 +132,5 @@ def test_no_panel_is_no_picture(tmp_path):
 
 def test_without_the_library_the_error_says_how_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingLibraryError, match=r"pip install 'nar-search\[plots\]'"):
+    with pytest.raises(MissingLibraryError, match=r"pip install '\.\[plots\]'"):
         difficulty_curve(tmp_path / "curve.png", curve({"paper": 0.5}))

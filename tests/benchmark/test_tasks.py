@@ -67,7 +67,11 @@ def test_a_name_without_a_printed_class_is_like_nobody_and_does_not_ask(dataset)
 
 def test_protocols_that_a_small_data_set_has_no_answer_to_are_left_out(dataset):
     task = make_task(dataset, "distinct", ROLES, seed=0)
-    assert set(task.asked) == {"distinct-named", "distinct-all"}
+    assert set(task.asked) == {
+        "distinct-named",
+        "distinct-named-relatives-unjudged",
+        "distinct-all",
+    }
 
 
 @pytest.mark.parametrize(

@@ -211,7 +211,7 @@ def test_a_port_is_not_free_while_a_connection_of_it_is_closing():
 def test_every_kind_of_fault_is_made_once_before_one_is_made_again():
     schedule = schedule_of("*")
     kinds = [kind for kind, _ in schedule]
-    assert len(set(kinds)) == len(set(kinds[: len(set(kinds))])) == 11
+    assert len(set(kinds)) == len(set(kinds[: len(set(kinds))])) == 12
     assert len(set(schedule)) == len(schedule)
     assert schedule_of("poison*") == [("poison models", "extract poison")]
 

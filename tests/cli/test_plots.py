@@ -36,7 +36,7 @@ def test_an_empty_corpus_is_drawn_too(tmp_path):
 
 def test_without_the_library_the_error_says_how_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingLibraryError, match=r"pip install 'nar-search\[plots\]'"):
+    with pytest.raises(MissingLibraryError, match=r"pip install '\.\[plots\]'"):
         drawn(tmp_path / "plots", corpus(tmp_path / "corpus"))
 
 

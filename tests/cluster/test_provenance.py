@@ -63,7 +63,7 @@ def identities() -> dict[str, str]:
 
 
 # Two sources are drawn by code of this project alone.
-@pytest.mark.parametrize("source", sorted({*source_names()} - {"darts", "yolo"}))
+@pytest.mark.parametrize("source", sorted({*source_names()} - {"darts", "papers", "yolo"}))
 def test_every_source_has_a_library_and_the_common_ones(source):
     assert packages([source]).keys() > {DISTRIBUTION, "torch"}
 

@@ -23,6 +23,7 @@ NOT_TOLD = {
     "max_connection_idle_s": "ends connections without calls, which clients open again",
     "max_held_bytes": "counts the bytes of all clients",
     "max_wait_s": "depends on how many others call",
+    "max_stale_s": "of the store, whose answers say themselves since when they may be old",
     "max_page_requests": "of the page, which takes no place of a call",
     "max_file_bytes": "of the page, which takes files that the wire does not",
 }

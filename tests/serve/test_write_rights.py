@@ -83,7 +83,7 @@ def test_a_reader_is_refused_before_the_message_is_read(roles):
     """Bytes that are no message: who reads them says INVALID_ARGUMENT."""
     with grpc.insecure_channel(roles.target) as channel:
         upsert = channel.unary_unary(f"/{SERVICE}/Upsert")
-        with pytest.raises(grpc.RpcError, match="wanted the token of a writer") as caught:
+        with pytest.raises(grpc.RpcError, match="wanted a token that may write") as caught:
             upsert(LARGE, metadata=bearer("reader"))
     assert caught.value.code() is grpc.StatusCode.PERMISSION_DENIED
 
