@@ -99,7 +99,7 @@ pytest: $(STAMP) prometheus milvus s3 chromium  ## the tests, against the real P
 
 # Measured on two cores: 2 min 9 with three processes, 2 min 27 with two, as some tests wait.
 quick: PROCESSES = 3
-quick: $(STAMP) lint  ## what to run after each change: no server, no browser, no Ray, nothing slow
+quick: $(STAMP) lint prometheus  ## what to run after each change: no server, no browser, no Ray, nothing slow
 	$(BIN)/pytest $(SPREAD) -m 'not (server or browser or ray or slow or faults)' tests
 
 # Goes on where it was interrupted: what each run came to is a line of FAULTS, to be removed by hand.
