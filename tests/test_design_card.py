@@ -178,3 +178,9 @@ CARDS = {
 def test_a_sentence_says_what_was_read(text):
     assert card_text(CARDS[text]) == text
     assert card_text(replace(CARDS[text], block="conv 3")) == text
+
+
+def test_a_bottleneck_is_not_said_to_be_an_mlp():
+    card = DesignCard(kind="cnn", mlp="plain", mlp_ratio=0.25)
+    assert "MLP" not in card_text(card)
+    assert "a plain MLP of ratio 4" in card_text(replace(card, mlp_ratio=4.0))
