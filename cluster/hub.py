@@ -63,7 +63,8 @@ class HubModels:
     Attributes:
         shared: What is captured for each name: the name of a capture, which many have.
         zoo: The file behind each capture.
-        unplaced: Names that were asked for, which the hub does not have, with the reason.
+        unplaced: Names that were asked for, of which the hub has no or more than one
+            configuration, with the reason.
     """
 
     shared: Mapping[str, str]
@@ -94,6 +95,7 @@ def placed(names: Sequence[str], hub: Path | None, folder: Path) -> HubModels:
     patterns = [name for name in names if "*" in name]
     shared: dict[str, str] = {}
     zoo: dict[str, Declared] = {}
+    twofold: dict[str, str] = {}
     for repository, text in configurations(place):
         name = f"{PREFIX}{repository}"
         if name not in exact and not any(fnmatchcase(name, each) for each in patterns):
@@ -102,7 +104,8 @@ def placed(names: Sequence[str], hub: Path | None, folder: Path) -> HubModels:
         code = digest(essence)
         if code not in zoo:
             zoo[code] = Declared(f"hub/{code}", str(_written(folder, code, essence)), (), NO_LABELS)
-        shared[name] = zoo[code].name
+        if shared.setdefault(name, zoo[code].name) != zoo[code].name:
+            twofold[name] = f"{place} has two configurations of this revision; wanted one"
     if not shared:
         raise ConfigError(
             f"{place} has none of {', '.join(names[:_SHOWN])}; wanted hf:ORG/NAME, hf:ORG/* or "
@@ -111,7 +114,12 @@ def placed(names: Sequence[str], hub: Path | None, folder: Path) -> HubModels:
     missing = dict.fromkeys(sorted(exact - shared.keys()), f"{place} has no {CONFIG_FILE} of it")
     unmet = [each for each in patterns if not any(fnmatchcase(name, each) for name in shared)]
     missing |= dict.fromkeys(unmet, f"{place} has nothing of such a name")
-    return HubModels(shared, {each.name: each for each in zoo.values()}, missing)
+    # Neither of two configurations is guessed to be the one that was meant.
+    for name in twofold:
+        del shared[name]
+    used = set(shared.values())
+    captured = {each.name: each for each in zoo.values() if each.name in used}
+    return HubModels(shared, captured, missing | twofold)
 
 
 def _written(folder: Path, code: str, text: str) -> Path:

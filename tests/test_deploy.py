@@ -353,8 +353,16 @@ def test_a_core_for_every_thread():
     assert int(CONTAINER["resources"]["limits"]["cpu"]) >= threads
 
 
+def network_policy(name: str) -> dict:
+    return next(
+        document["spec"]
+        for _, document in DOCUMENTS
+        if document.get("kind") == "NetworkPolicy" and document["metadata"]["name"] == name
+    )
+
+
 def test_the_network_policy_is_about_the_ports_of_the_server():
-    policy = KINDS["NetworkPolicy"]["spec"]
+    policy = network_policy("nar-server")
     labels = KINDS["Deployment"]["spec"]["template"]["metadata"]["labels"]
     assert policy["podSelector"]["matchLabels"] == labels
     assert set(policy["policyTypes"]) == {"Ingress", "Egress"}
@@ -363,6 +371,22 @@ def test_the_network_policy_is_about_the_ports_of_the_server():
     milvus = load_config(DEPLOY / "nar-tls.yaml").index.uri.rpartition(":")[2]
     asked = {port["port"] for ports in values(policy["egress"], "ports") for port in ports}
     assert asked == {int(milvus), 53}
+
+
+def test_only_the_ray_cluster_reaches_what_keeps_its_tables():
+    policy = network_policy("nar-redis")
+    redis = next(
+        document["spec"]["template"]
+        for name, document in DOCUMENTS
+        if name == "redis.yaml" and document["kind"] == "Deployment"
+    )
+    assert policy["podSelector"]["matchLabels"] == redis["metadata"]["labels"]
+    [rule] = policy["ingress"]
+    cluster = KINDS["RayCluster"]["metadata"]["name"]
+    assert rule["from"] == [{"podSelector": {"matchLabels": {"ray.io/cluster": cluster}}}]
+    [port] = redis["spec"]["containers"][0]["ports"]
+    assert [each["port"] for each in rule["ports"]] == [port["name"]]
+    assert policy["egress"] == []
 
 
 def test_a_drained_node_leaves_a_server():

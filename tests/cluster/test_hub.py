@@ -86,6 +86,14 @@ def test_of_several_revisions_the_last_has_the_name(tmp_path):
     assert [name for name, _ in found] == ["a/one@old", "b/two", "a/one"]
 
 
+def test_of_two_configurations_of_one_revision_none_is_guessed(tmp_path):
+    rows = [row("a/one", "old", vocab_size=7), row("a/one", "old"), row("a/one"), row("b/two")]
+    found = hub.placed([hub.ALL], table(tmp_path / "hub.parquet", *rows), tmp_path / "kept")
+    assert found.shared.keys() == {"hf:a/one", "hf:b/two"}
+    assert "two configurations" in found.unplaced["hf:a/one@old"]
+    assert found.zoo.keys() == set(found.shared.values())
+
+
 def test_a_mirror_and_a_cache_are_read_like_a_table(tmp_path):
     places = {
         "google/bert/config.json": "a",
