@@ -8,7 +8,8 @@ import hashlib
 import hmac
 import logging
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -43,6 +44,8 @@ _ROLES: Final[Mapping[Role, Scope]] = {
 Digests = frozenset[bytes]
 
 SCHEME: Final = "bearer "
+# Chosen: so many callers are kept before those that count no more are looked for; 0.1 MB.
+_CALLERS: Final = 1_024
 
 
 def check_doors(config: ServerConfig) -> None:
@@ -306,6 +309,47 @@ class Shares:
             self._by_caller.pop(caller, None)
 
 
+class Pace:
+    """How many calls a second each caller begins: a second's worth at once, the rest as time goes.
+
+    Of a caller only the moment is kept until which it has used its calls up, and of a caller who
+    has used none up, nothing.
+
+    Args:
+        calls_per_s: Of one caller.
+        clock: Seconds that never go back.
+
+    Example:
+        >>> pace = Pace(2.0, clock=lambda: 0.0)
+        >>> [pace.wait_s("eager") for _ in range(3)], pace.wait_s("other")
+        ([0.0, 0.0, 0.5], 0.0)
+    """
+
+    def __init__(self, calls_per_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self.calls_per_s = calls_per_s
+        # A rate below one a second lets one call begin all the same.
+        self._burst_s = max(1.0, 1 / calls_per_s)
+        self._clock = clock
+        self._used_until: dict[str, float] = {}
+        self._kept = _CALLERS
+
+    def wait_s(self, caller: str) -> float:
+        """Count a call, if it may begin now: 0; otherwise the seconds until it may."""
+        now = self._clock()
+        until = max(self._used_until.get(caller, now), now) + 1 / self.calls_per_s
+        over_s = until - now - self._burst_s
+        # Sums of a rate's inverse are off by rounding, never by a millisecond.
+        if over_s > 1e-3:
+            return over_s
+        if len(self._used_until) >= self._kept:
+            used = self._used_until.items()
+            self._used_until = {each: past for each, past in used if past > now}
+            # Looked through again when there are twice as many, so that a call costs O(1).
+            self._kept = max(_CALLERS, 2 * len(self._used_until))
+        self._used_until[caller] = until
+        return 0.0
+
+
 class Admission:
     """Sheds calls beyond a bound at once, rather than let every call wait.
 
@@ -316,15 +360,22 @@ class Admission:
         of_one: The share of them that one caller may have.
         gauge: Shows how many are in flight.
         most: Shows how many of them are of one caller.
+        calls_per_s: How many one caller may begin a second; None does not count them.
 
     Attributes:
         is_closed: Whether every further call is turned away.
     """
 
     def __init__(
-        self, max_in_flight: int, of_one: float, gauge: Gauge, most: Gauge | None = None
+        self,
+        max_in_flight: int,
+        of_one: float,
+        gauge: Gauge,
+        most: Gauge | None = None,
+        calls_per_s: float | None = None,
     ) -> None:
         self._places = Shares(max_in_flight, of_one)
+        self._pace = Pace(calls_per_s) if calls_per_s is not None else None
         self._gauge = gauge
         self._most = most
         self.is_closed = False
@@ -350,6 +401,12 @@ class Admission:
                 "share (server.caller_share); try again"
             )
         caller = call.caller
+        if self._pace is not None and (wait_s := self._pace.wait_s(caller)):
+            raise status.ShareError(
+                f"this caller began {self._pace.calls_per_s:g} calls in a second, which is the most "
+                f"(server.caller_calls_per_s); try again in {wait_s:.1f} s",
+                wait_s,
+            )
         self._count(caller, 1)
         try:
             return await proceed()

@@ -94,10 +94,14 @@ class QueryServer:
             config.caller_share,
             telemetry.in_flight,
             telemetry.most_of_a_caller,
+            config.caller_calls_per_s,
         )
         # Of its own: browsers, and what fills the page, take no place from calls of gRPC.
         self._page_admission = Admission(
-            config.max_page_requests, config.caller_share, telemetry.page_in_flight
+            config.max_page_requests,
+            config.caller_share,
+            telemetry.page_in_flight,
+            calls_per_s=config.caller_calls_per_s,
         )
         self._streams = Streams(
             uploads_of(config),

@@ -162,6 +162,12 @@ class ServerConfig(Settings):
         "hold: a token, a certificate or an address. 1 does not tell callers apart, as behind a "
         "proxy that hides their addresses",
     )
+    caller_calls_per_s: float | None = Field(
+        None,
+        gt=0,
+        description="calls a second that one caller may begin, a second's worth of them at once; "
+        "None: as many as its share of places allows",
+    )
     unseen_calls: int = Field(
         48,
         ge=1,

@@ -3,12 +3,15 @@ from contextlib import suppress
 
 import pytest
 from google.protobuf.descriptor_pb2 import MethodOptions
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nar.serve.calls import Call, Patience, StageClock, caller_of
 from nar.serve.doors import (
     READING,
     Admission,
     Authentication,
+    Pace,
     Shares,
     Tokens,
     deadline,
@@ -133,6 +136,53 @@ def test_a_caller_leaves_places_to_others_and_is_told_its_share():
     asyncio.run(eager())
     assert came == ["eager"] * 6 + ["other"]
     assert through(layer) == "answer"
+
+
+def test_a_caller_begins_so_many_calls_a_second_and_hears_when_it_may_again():
+    layer = Admission(8, 0.75, Telemetry().in_flight, calls_per_s=0.001)
+
+    async def answered(caller):
+        call = call_of()
+        call.caller = caller
+        return await layer(call, answer)
+
+    assert asyncio.run(answered("eager")) == "answer"
+    with pytest.raises(ShareError, match="caller_calls_per_s") as refusal:
+        asyncio.run(answered("eager"))
+    assert 990 < refusal.value.retry_after_s <= 1_000
+    assert asyncio.run(answered("other")) == "answer"
+
+
+@given(
+    rate=st.floats(0.1, 1_000),
+    gaps=st.lists(st.floats(0, 3), min_size=1, max_size=200),
+)
+def test_no_caller_begins_more_than_its_rate_and_waiting_as_told_is_enough(rate, gaps):
+    now = 0.0
+    pace = Pace(rate, clock=lambda: now)
+    begun = []
+    for gap in gaps:
+        now += gap
+        if not (wait_s := pace.wait_s("caller")):
+            begun.append(now)
+        else:
+            now += wait_s
+            assert pace.wait_s("caller") == 0.0
+            begun.append(now)
+    burst = max(1.0, rate)
+    for first, at in enumerate(begun):
+        within = [each for each in begun[first:] if each - at <= 1.0]
+        # A second's worth at once, and what a second gives back.
+        assert len(within) <= burst + rate + 1
+
+
+def test_callers_that_count_no_more_are_forgotten():
+    now = 0.0
+    pace = Pace(1.0, clock=lambda: now)
+    for number in range(5_000):
+        now = number * 0.01
+        assert pace.wait_s(str(number)) == 0.0
+    assert len(pace._used_until) <= 2_048
 
 
 @pytest.mark.parametrize(("callers", "places"), [(1, [72]), (2, [72, 18]), (4, [72, 18, 5, 1])])
