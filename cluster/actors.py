@@ -22,8 +22,11 @@ import ray
 from ray.actor import ActorHandle
 from ray.exceptions import OutOfMemoryError, RayError, RayTaskError
 
-from cluster.config import PoolConfig
-from cluster.resources import (
+from nar.base.console import stderr
+from nar.base.errors import NarError
+
+from .config import PoolConfig
+from .resources import (
     PoolSize,
     Reservation,
     WorkerStartError,
@@ -33,8 +36,6 @@ from cluster.resources import (
     resource_table,
     without_place,
 )
-from nar.base.console import stderr
-from nar.base.errors import NarError
 
 ValueT = TypeVar("ValueT")
 

@@ -17,9 +17,6 @@ from pathlib import Path
 from resource import getpagesize
 from typing import Any, Final
 
-from cluster.actors import WorkerLostError
-from cluster.provenance import INSTALLED, state_of
-from cluster.resources import bound_memory
 from nar.base.asking import Asking
 from nar.base.errors import CaptureError, one_line
 from nar.base.model_files import PYTHON
@@ -30,6 +27,10 @@ from nar.own import capture_architecture
 from nar.own.guard import scratch_folder
 from nar.zoo.sources import source_of
 from nar.zoo.spec import ZooCapture
+
+from .actors import WorkerLostError
+from .provenance import INSTALLED, state_of
+from .resources import bound_memory
 
 _STATM = Path("/proc/self/statm")
 # How torch's allocators, C++ and threads report what Python raises as a MemoryError.
@@ -185,7 +186,7 @@ def _is_users(path: str) -> bool:
 
 @cache
 def _not_own() -> tuple[str, ...]:
-    own = (package_path(), package_path(package="cluster"), scratch_folder())
+    own = (package_path(), package_path(package=__package__), scratch_folder())
     folders = map(str, (*own, sys.prefix, sys.base_prefix))
     return tuple(f"{each}/" for each in folders)
 

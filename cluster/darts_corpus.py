@@ -12,12 +12,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cluster.actors import ActorPool, Failed, Item, WorkerKind, starter
-from cluster.config import ExtractConfig
-from cluster.ledger import Ledger, Record, digest, file_digest
-from cluster.provenance import files_identity, identity, packages
-from cluster.resources import cluster_totals, pool_size, worker_share
-from cluster.telemetry import job_telemetry
 from nar.base.console import progress
 from nar.base.files import remove_parts
 from nar.base.workspace import Workspace
@@ -29,6 +23,13 @@ from nar.corpus.shards import FAST, parsed, shard_bytes
 from nar.own import capture_architecture
 from nar.zoo.sources.darts.models import DARTS
 from nar.zoo.sources.darts.sampling import spread
+
+from .actors import ActorPool, Failed, Item, WorkerKind, starter
+from .config import ExtractConfig
+from .ledger import Ledger, Record, digest, file_digest
+from .provenance import files_identity, identity, packages
+from .resources import cluster_totals, pool_size, worker_share
+from .telemetry import job_telemetry
 
 
 class DrawnRecord(Record):

@@ -154,9 +154,9 @@ def building(selection: Sequence[str], work: Path) -> list[Step]:
     """From model libraries to a filled index, on Ray."""
     there = ("--work", str(work))
     return [
-        Step("Capture models", ("python", "-m", "cluster.extract", *selection, *there)),
-        Step("Pretrain both stages", ("python", "-m", "cluster.pretrain", *there)),
-        Step("Embed and index", ("python", "-m", "cluster.embed", *there)),
+        Step("Capture models", ("python", "-m", f"{__package__}.extract", *selection, *there)),
+        Step("Pretrain both stages", ("python", "-m", f"{__package__}.pretrain", *there)),
+        Step("Embed and index", ("python", "-m", f"{__package__}.embed", *there)),
     ]
 
 

@@ -4,12 +4,13 @@ from typing import Annotated
 
 import typer
 
-from cluster.config import load_cluster_config
-from cluster.darts_corpus import draw
-from cluster.resources import resized
-from cluster.session import ClusterFile, Workers, alone, connect, reporting_job_errors
 from nar.base.console import DEFAULT_WORK, AsJson, Work, show
 from nar.base.workspace import Workspace
+
+from .config import load_cluster_config
+from .darts_corpus import draw
+from .resources import resized
+from .session import ClusterFile, Workers, alone, connect, reporting_job_errors
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 

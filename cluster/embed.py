@@ -8,10 +8,14 @@ import typer
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from cluster.config import load_cluster_config
-from cluster.embedding import EmbedReport, embed, put_beside_atlas
-from cluster.resources import resized
-from cluster.session import (
+from nar.base.console import DEFAULT_WORK, AsJson, Work, show
+from nar.choices import IndexChoice
+from nar.corpus import located
+
+from .config import load_cluster_config
+from .embedding import EmbedReport, embed, put_beside_atlas
+from .resources import resized
+from .session import (
     ClusterFile,
     Corpus,
     Workers,
@@ -21,9 +25,6 @@ from cluster.session import (
     reading,
     reporting_job_errors,
 )
-from nar.base.console import DEFAULT_WORK, AsJson, Work, show
-from nar.choices import IndexChoice
-from nar.corpus import located
 
 _WAYS = {
     "new": "a new collection",

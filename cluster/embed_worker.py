@@ -14,9 +14,6 @@ from numpy.typing import NDArray
 from ray.actor import ActorHandle
 from ray.exceptions import RayError, RayTaskError
 
-from cluster.actors import START_LIMIT_S
-from cluster.config import WorkerConfig
-from cluster.resources import WorkerStartError, bound_memory, check_room, worker_share
 from nar.corpus import Card, Location, ShardReader, card_of
 from nar.encoding.embed import NODES_A_PASS, Embedder
 from nar.encoding.encoder import Encoder
@@ -26,6 +23,10 @@ from nar.index.rows import IndexRow, index_row
 from nar.index.settings import IndexConfig
 from nar.motifs.config import MotifConfig
 from nar.motifs.partition import MotifPartition, split_all
+
+from .actors import START_LIMIT_S
+from .config import WorkerConfig
+from .resources import WorkerStartError, bound_memory, check_room, worker_share
 
 if TYPE_CHECKING:
     from nar.index.collection import Collection

@@ -26,20 +26,13 @@ from typing import Any, Final, Generic, Literal, TypeAlias
 import ray
 from ray.actor import ActorHandle
 
-from cluster import embed_worker
-from cluster.actors import ActorPool, Failed, Item, Start, ValueT, WorkerKind, starter
-from cluster.config import EmbedConfig
-from cluster.ledger import digest
-from cluster.resources import PoolSize, WorkerStartError, pool_size, worker_share
-from cluster.shard_descriptions import ShardDescriptions
-from cluster.telemetry import JobTelemetry, job_telemetry
 from nar.answers.atlas import atlas_encoder, read_atlas, shipped_atlas
 from nar.answers.atlas_store import open_atlas
 from nar.answers.novelty import keep_novelty, kept_novelty
 from nar.base.console import Advance, progress, stderr
 from nar.base.errors import ConfigError, IndexUnavailableError, InvalidInputError
 from nar.base.files import write_whole
-from nar.base.workspace import Workspace
+from nar.base.workspace import Workspace, job
 from nar.corpus import Corpus, Location, ShardChangedError
 from nar.corpus.manifest import Manifest, ShardEntry
 from nar.encoding.checkpoint import fingerprint, load_checkpoint
@@ -51,6 +44,14 @@ from nar.index.digests import ROW_BYTES, RowDigests
 from nar.index.increments import Increment, RowComparison, corpus_of, descriptions, is_of_corpus
 from nar.index.publishing import Holder, Lease
 from nar.index.settings import IndexConfig
+
+from . import embed_worker
+from .actors import ActorPool, Failed, Item, Start, ValueT, WorkerKind, starter
+from .config import EmbedConfig
+from .ledger import digest
+from .resources import PoolSize, WorkerStartError, pool_size, worker_share
+from .shard_descriptions import ShardDescriptions
+from .telemetry import JobTelemetry, job_telemetry
 
 # Chosen: letters of a digest in the name of a build. 64 bits tell corpora apart, and the name has
 # room for 40 letters.
@@ -225,7 +226,7 @@ def use_shipped_encoder(workspace: Workspace) -> None:
     part.rename(workspace.checkpoint)
     stderr.print(
         f"{workspace.root} has no encoder of its own: the encoder of the atlas that ships with NAR "
-        f"was copied to {workspace.checkpoint}; `python -m cluster.pretrain` trains one instead",
+        f"was copied to {workspace.checkpoint}; {job('pretrain')} trains one instead",
         style="dim",
         soft_wrap=True,
     )

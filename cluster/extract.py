@@ -10,13 +10,6 @@ import typer
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from cluster import hub
-from cluster.config import load_cluster_config
-from cluster.extraction import ExtractJob, ExtractReport, extract, reason_to_capture
-from cluster.journal import Journal
-from cluster.provenance import ingredients, stated_for
-from cluster.resources import resized
-from cluster.session import ClusterFile, Workers, alone, connect, reporting_job_errors
 from nar.answers.naming import tell_unplaced
 from nar.answers.words import assumed_texts, doubts_texts
 from nar.base.asking import Asking
@@ -34,6 +27,14 @@ from nar.base.own_zoo import Zoo, expanded
 from nar.base.workspace import Workspace
 from nar.views import display
 from nar.zoo.selections import Selection, select
+
+from . import hub
+from .config import load_cluster_config
+from .extraction import ExtractJob, ExtractReport, extract, reason_to_capture
+from .journal import Journal
+from .provenance import ingredients, stated_for
+from .resources import resized
+from .session import ClusterFile, Workers, alone, connect, reporting_job_errors
 
 STEPS = ("build", "forward", "graph", "rest")
 # Chosen: how many names of models that left the corpus a line shows.

@@ -16,33 +16,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from cluster.actors import ActorPool, Done, Failed, Item, WorkerKind, WorkerLostError, starter
-from cluster.capture_worker import CaptureWorker, WorkerCapture
-from cluster.config import ExtractConfig
-from cluster.journal import (
-    BatchWriter,
-    Journal,
-    Result,
-    RunRecord,
-    Settled,
-    captured,
-    failed,
-    merged,
-)
-from cluster.ledger import Ledger
-from cluster.provenance import (
-    changed_files,
-    identity_of,
-    ingredients,
-    kind_of_spec,
-    labels_identity,
-    packages,
-    source_name,
-    stated_for,
-)
-from cluster.resources import cluster_totals, pool_size, worker_share
-from cluster.shards import PublishedShards, Publisher, ShardRecord, cut
-from cluster.telemetry import JobTelemetry, job_telemetry
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.console import progress
 from nar.base.errors import CaptureError, ConfigError, CorpusError, NarError
@@ -53,6 +26,34 @@ from nar.capture import CAPTURE_VERSION
 from nar.corpus import read_cards
 from nar.corpus.manifest import FILE_NAME, Failure, Manifest, Skipped, count_corpus
 from nar.graphs.assumed import Assumed
+
+from .actors import ActorPool, Done, Failed, Item, WorkerKind, WorkerLostError, starter
+from .capture_worker import CaptureWorker, WorkerCapture
+from .config import ExtractConfig
+from .journal import (
+    BatchWriter,
+    Journal,
+    Result,
+    RunRecord,
+    Settled,
+    captured,
+    failed,
+    merged,
+)
+from .ledger import Ledger
+from .provenance import (
+    changed_files,
+    identity_of,
+    ingredients,
+    kind_of_spec,
+    labels_identity,
+    packages,
+    source_name,
+    stated_for,
+)
+from .resources import cluster_totals, pool_size, worker_share
+from .shards import PublishedShards, Publisher, ShardRecord, cut
+from .telemetry import JobTelemetry, job_telemetry
 
 # Beside the corpus: a line of JSON for each model that is missing.
 FAILURES: Final = "failures.jsonl"

@@ -11,11 +11,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
-from cluster.ledger import digest
 from nar.base.errors import ConfigError
 from nar.base.files import write_whole
 from nar.base.model_files import CONFIG_FILE
 from nar.base.own_zoo import NO_LABELS, Declared
+
+from .ledger import digest
 
 # What names of a hub begin with, and the name that means all of them.
 PREFIX: Final = "hf:"

@@ -17,10 +17,6 @@ from typing import Final
 
 from pydantic import Field
 
-from cluster.journal_store import FILE as STORE
-from cluster.journal_store import JournalStore, State, StoredItem
-from cluster.ledger import Ledger, Record, digest, file_digest
-from cluster.provenance import source_name
 from nar.base.errors import CorpusError
 from nar.corpus import read_shard, write_shard
 from nar.corpus.manifest import Failure, ShardEntry
@@ -28,6 +24,11 @@ from nar.corpus.shards import FAST, read_note
 from nar.graphs.architecture import Architecture
 from nar.graphs.assumed import Assumed
 from nar.zoo.spec import ZooCapture
+
+from .journal_store import FILE as STORE
+from .journal_store import JournalStore, State, StoredItem
+from .ledger import Ledger, Record, digest, file_digest
+from .provenance import source_name
 
 _SUFFIX: Final = ".parquet"
 _OLD_RECORD: Final = ".json"

@@ -6,13 +6,14 @@ from typing import Annotated
 
 import typer
 
-from cluster.config import load_cluster_config
-from cluster.pretraining import PretrainReport, pretrain_on_cluster
-from cluster.session import ClusterFile, Corpus, alone, connect, reading, reporting_job_errors
 from nar.base.console import DEFAULT_WORK, AsJson, Work, show
 from nar.base.workspace import Workspace
 from nar.config import load_config
 from nar.corpus import located
+
+from .config import load_cluster_config
+from .pretraining import PretrainReport, pretrain_on_cluster
+from .session import ClusterFile, Corpus, alone, connect, reading, reporting_job_errors
 
 
 def as_dict(report: PretrainReport) -> dict[str, object]:

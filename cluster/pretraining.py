@@ -24,9 +24,6 @@ from ray.train.torch import TorchTrainer, get_device, prepare_model
 from ray.util.queue import Queue
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from cluster.config import PretrainConfig
-from cluster.resources import check_room, cluster_totals, worker_share
-from cluster.telemetry import JobTelemetry, job_telemetry
 from nar.base.console import progress
 from nar.base.errors import CheckpointError, ConfigError, NarError
 from nar.base.workspace import Workspace
@@ -47,6 +44,10 @@ from nar.encoding.training import (
 )
 from nar.graphs.ragged import offsets
 from nar.motifs.config import MotifConfig
+
+from .config import PretrainConfig
+from .resources import check_room, cluster_totals, worker_share
+from .telemetry import JobTelemetry, job_telemetry
 
 RUNS = "pretraining"
 _SAMPLES: Final = "samples-"

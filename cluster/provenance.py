@@ -22,7 +22,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from cluster.ledger import digest, file_digest
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.model_files import GGUF, ONNX, PYTHON, kind_of_file
 from nar.base.model_folders import kind_of_json, named_in_folder, read_json
@@ -34,6 +33,8 @@ from nar.own.construct.root import import_folders, repository_root
 from nar.own.files import SOURCE as FILE
 from nar.own.user_code import place_of_import
 from nar.zoo.sources import package_of, source_of
+
+from .ledger import digest, file_digest
 
 # Chosen: as many files of a repository as capture reads; what a factory imports has hundreds at
 # most.

@@ -13,8 +13,9 @@ from ray._private import state
 from ray.actor import ActorHandle
 from ray.autoscaler.sdk import request_resources
 
-from cluster.config import PoolConfig, WorkerConfig, WorkerRange
 from nar.base.errors import NarError
+
+from .config import PoolConfig, WorkerConfig, WorkerRange
 
 PoolT = TypeVar("PoolT", bound=PoolConfig)
 # The resources of a node that the table shows.

@@ -22,12 +22,13 @@ import typer
 from ray._private.runtime_env.constants import RAY_JOB_CONFIG_JSON_ENV_VAR
 from ray._private.utils import read_ray_address
 
-from cluster.config import ClusterConfig
-from cluster.resources import NoRoomError, WorkerStartError
 from nar.base.console import NOTHING_CAPTURED, TOO_MANY_FAILED, reporting_errors_as, stderr
 from nar.base.errors import ConfigError, IndexInUseError, IndexUnavailableError, NarError
 from nar.base.workspace import Workspace
 from nar.corpus import ShardChangedError
+
+from .config import ClusterConfig
+from .resources import NoRoomError, WorkerStartError
 
 # Chosen: how long a cluster of this machine may take to accept a connection.
 _ANSWERS_S: Final = 0.5

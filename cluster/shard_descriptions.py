@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from cluster.ledger import Ledger, Record, digest
-from cluster.provenance import files_identity
 from nar.base.errors import CorpusError
 from nar.base.files import write_whole
 from nar.corpus import Corpus, Location
@@ -18,6 +16,9 @@ from nar.corpus.manifest import ShardEntry
 from nar.index.collection import SCHEMA_VERSION
 from nar.index.digests import RowDigests, packed_rows
 from nar.index.rows import index_entry
+
+from .ledger import Ledger, Record, digest
+from .provenance import files_identity
 
 # The hexadecimal digits of an id, and of a description.
 _DIGITS: Final = 32

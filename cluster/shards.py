@@ -6,14 +6,15 @@ from itertools import groupby
 from pathlib import Path
 from types import MappingProxyType
 
-from cluster.journal import Journal, Settled
-from cluster.ledger import Ledger, Record, digest, file_digest
-from cluster.provenance import files_identity, labels_identity, source_name
 from nar.base.own_zoo import NO_LABELS, Declared
 from nar.corpus import write_shard
 from nar.corpus.manifest import FILE_NAME, ShardEntry
 from nar.graphs.architecture import Architecture, called
 from nar.own import resolve
+
+from .journal import Journal, Settled
+from .ledger import Ledger, Record, digest, file_digest
+from .provenance import files_identity, labels_identity, source_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from nar.base.console import DEFAULT_WORK, stderr
 from nar.base.errors import CorpusError, IndexUnavailableError
-from nar.base.workspace import Workspace
+from nar.base.workspace import Workspace, job
 from nar.corpus import Location, default_corpus, located
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class IndexChoice:
         if index.is_missing:
             raise IndexUnavailableError(
                 f"there is no index at {index.uri}; make one with `nar index add`, or with "
-                "`python -m cluster.embed`"
+                f"{job('embed')}"
             )
         return index
 

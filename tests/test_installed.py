@@ -18,7 +18,8 @@ def installed(tmp_path, request):
     for package in ("nar", "cluster"):
         (clone / package).mkdir(parents=True)
         (clone / package / "__init__.py").write_text("SEARCH = 'found'\n")
-    for name in ("pyproject.toml", "README.md", "LICENSE", "NOTICE"):
+    (clone / "cluster" / "job.py").write_text("from . import SEARCH\n\nprint(SEARCH)\n")
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE", "NOTICE"):
         (clone / name).write_bytes((ROOT / name).read_bytes())
     command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(site)]
     done = subprocess.run(
@@ -55,3 +56,18 @@ def test_a_clone_of_the_same_name_does_not_hide_the_package(installed):
         env=environment,
     )
     assert done.stdout.strip() == "found", done.stderr
+
+
+@pytest.mark.slow
+def test_jobs_are_installed_below_the_one_package(installed):
+    _, site = installed
+    if (site / "nar").is_dir():
+        assert not (site / "cluster").exists()
+        done = subprocess.run(
+            [sys.executable, "-m", "nar.cluster.job"],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(site)},
+            cwd=site,
+        )
+        assert done.stdout.strip() == "found", done.stderr

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from nar.answers.novelty import Novelty, read_novelty, write_novelty
 from nar.base.errors import CorpusError
 from nar.base.files import write_whole
-from nar.base.workspace import package_path
+from nar.base.workspace import job, package_path
 from nar.corpus import Corpus, Location
 from nar.corpus.columns import numbers_of
 from nar.corpus.manifest import Manifest
@@ -102,7 +102,7 @@ def shipped_atlas() -> Atlas:
     if not (atlas.directory / VECTORS).is_file():
         raise CorpusError(
             "this installation of NAR came without an atlas; build an index of your own: "
-            "`python -m cluster.extract`, `cluster.pretrain`, `cluster.embed`"
+            f"{job('extract')}, {job('pretrain')}, {job('embed')}"
         )
     return atlas
 

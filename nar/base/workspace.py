@@ -88,6 +88,19 @@ def package_path(*parts: str, package: str = "nar") -> Path:
     return Path(str(files(package))).joinpath(*parts)
 
 
+def job(name: str) -> str:
+    """The command of a bulk job, as it is typed here.
+
+    The code of the jobs is the folder `cluster` of a checkout, and is installed as `nar.cluster`.
+
+    Example:
+        >>> job("embed")
+        '`python -m cluster.embed`'
+    """
+    is_installed = package_path("cluster").is_dir()
+    return f"`python -m {'nar.' * is_installed}cluster.{name}`"
+
+
 def package_text(*parts: str, package: str = "nar") -> str:
     """The text of a file that ships with NAR."""
     return package_path(*parts, package=package).read_text(encoding="utf-8")

@@ -11,6 +11,7 @@ from typing import Any
 from nar.base.console import show, show_rows, stderr, stdout
 from nar.base.errors import CorpusError, InvalidInputError
 from nar.base.files import write_whole
+from nar.base.workspace import job
 from nar.choices import CorpusChoice
 from nar.corpus import Corpus, Location
 from nar.corpus.comparison import compare
@@ -115,7 +116,7 @@ def read_cards(corpus: CorpusChoice, target: Path, *, as_json: bool) -> None:
     if not detailed:
         raise CorpusError(
             "the corpus has no details, of which a card is read: capture it again with "
-            "`python -m cluster.extract`"
+            f"{job('extract')}"
         )
     write_cards(target, rows)
     size = target.stat().st_size

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from nar.base.errors import CorpusError
 from nar.base.files import write_whole
+from nar.base.workspace import job
 from nar.corpus.location import Location
 from nar.graphs.architecture import Labels
 
@@ -167,8 +168,7 @@ class Manifest(_Record):
             return cls.model_validate_json(path.read_bytes())
         except (FileNotFoundError, NotADirectoryError) as error:
             raise CorpusError(
-                f"no corpus at {directory} ({path.name} is missing); "
-                "make one with `python -m cluster.extract`"
+                f"no corpus at {directory} ({path.name} is missing); make one with {job('extract')}"
             ) from error
         except OSError as error:
             raise CorpusError(f"{path} cannot be read ({error.strerror or error})") from error

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from nar.base.errors import CorpusError, UnknownArchitectureError
 from nar.base.suggestions import close_names
-from nar.base.workspace import package_path
+from nar.base.workspace import job, package_path
 from nar.corpus.columns import CARD_COLUMNS, SCHEMA, Card, card_of, card_table, cards_of
 from nar.corpus.location import Location
 from nar.corpus.manifest import FILE_NAME, Manifest, ShardEntry
@@ -21,7 +21,6 @@ from nar.graphs.architecture import Architecture
 
 # The texts of each column.
 _to_lists: Callable[[pa.Table], Mapping[str, list[str]]] = pa.Table.to_pydict
-_MAKE_ONE = "make one with `python -m cluster.extract`"
 
 
 def shipped_corpus() -> Path:
@@ -32,7 +31,9 @@ def shipped_corpus() -> Path:
     """
     directory = package_path("data", "corpus")
     if not (directory / FILE_NAME).is_file():
-        raise CorpusError(f"this installation of NAR came without a corpus; {_MAKE_ONE}")
+        raise CorpusError(
+            f"this installation of NAR came without a corpus; make one with {job('extract')}"
+        )
     return directory
 
 

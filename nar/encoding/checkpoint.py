@@ -52,16 +52,16 @@ def _load_weights(directory: Path, encoder: Encoder, weights: bytes) -> None:
         tensors = load(weights)
     except (SafetensorError, KeyError) as error:  # of a type that numpy lacks
         raise CheckpointError(
-            f"checkpoint {directory} is damaged: {stored.WEIGHTS_NAME}: {error}; {stored.AGAIN}"
+            f"checkpoint {directory} is damaged: {stored.WEIGHTS_NAME}: {error}; {stored.again()}"
         ) from error
     wanted = {name: tensor.shape for name, tensor in encoder.tensors().items()}
     if {name: tensor.shape for name, tensor in tensors.items()} != wanted:
         raise CheckpointError(
             f"checkpoint {directory} is damaged: {stored.WEIGHTS_NAME} holds other tensors than "
-            f"{stored.CONFIG_NAME} describes; {stored.AGAIN}"
+            f"{stored.CONFIG_NAME} describes; {stored.again()}"
         )
     if not all(np.isfinite(tensor).all() for tensor in tensors.values()):
         raise CheckpointError(
-            f"checkpoint {directory} holds weights that are no numbers; {stored.AGAIN}"
+            f"checkpoint {directory} holds weights that are no numbers; {stored.again()}"
         )
     encoder.load(tensors)

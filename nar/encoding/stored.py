@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from nar.base.errors import CheckpointError
+from nar.base.workspace import job
 from nar.encoding.recipe import EncoderConfig
 from nar.encoding.registry import to_config
 from nar.graphs.by import By
@@ -26,7 +27,11 @@ from nar.graphs.ops import FEATURE_DIM
 
 CONFIG_NAME: Final = "config.json"
 WEIGHTS_NAME: Final = "weights.safetensors"
-AGAIN: Final = "pretrain again with `python -m cluster.pretrain`"
+
+
+def again() -> str:
+    """What to do about a checkpoint that cannot be used."""
+    return f"pretrain again with {job('pretrain')}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +79,7 @@ def read_files(directory: Path) -> CheckpointFiles:
     if files.weights_sha256 != digest:
         raise CheckpointError(
             f"checkpoint {directory} is damaged: {WEIGHTS_NAME} is not the file that "
-            f"{CONFIG_NAME} was written for; {AGAIN}"
+            f"{CONFIG_NAME} was written for; {again()}"
         )
     return files
 
@@ -85,7 +90,7 @@ def _read(directory: Path, name: str) -> bytes:
     except OSError as error:
         raise CheckpointError(
             f"no checkpoint at {directory} ({name}: {error.strerror}); "
-            "make one with `python -m cluster.pretrain`"
+            f"make one with {job('pretrain')}"
         ) from error
 
 
@@ -98,12 +103,12 @@ def _read_config(directory: Path) -> tuple[EncoderConfig, str]:
         detail = _first_fault(error)
         raise CheckpointError(
             f"checkpoint {directory} is damaged or of another version: {CONFIG_NAME}: {detail}; "
-            f"{AGAIN}"
+            f"{again()}"
         ) from error
     if config.operators > FEATURE_DIM:
         raise CheckpointError(
             f"checkpoint {directory} is of a newer operator vocabulary: wanted at most "
-            f"{FEATURE_DIM} one-hot columns, came {config.operators}; update NAR, or {AGAIN}"
+            f"{FEATURE_DIM} one-hot columns, came {config.operators}; update NAR, or {again()}"
         )
     return config, digest
 

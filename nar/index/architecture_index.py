@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.base.errors import IndexMismatchError, IndexUnavailableError
+from nar.base.workspace import job
 from nar.index.bulk import IndexBuild
 from nar.index.checks import check_fingerprints, check_ids, check_page, check_rows
 from nar.index.collection import Collection, check_schema, find_collection, page
@@ -362,7 +363,7 @@ class ArchitectureIndex:
         if self._expected not in (None, live.encoder):
             raise IndexMismatchError(
                 f"wanted vectors of encoder {self._expected}, the index holds those of "
-                f"{live.encoder}; make one anew: `python -m cluster.embed`, "
+                f"{live.encoder}; make one anew: {job('embed')}, "
                 "or `nar index add` into a new file"
             )
         live.load(patience_s)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.base.errors import IndexMismatchError, IndexUnavailableError
+from nar.base.workspace import job
 from nar.index import IndexKind, dialect
 from nar.index.milvus import PATIENCE_S, Milvus
 from nar.index.rows import ALL_IDS, COLUMNS, END_OF_IDS, OWN, Hit, IndexEntry, IndexRow, id_ranges
@@ -299,8 +300,8 @@ def check_schema(collection: Collection) -> None:
     if collection.schema_version != SCHEMA_VERSION:
         raise IndexMismatchError(
             f"wanted an index of schema version {SCHEMA_VERSION}, {collection.name!r} has version "
-            f"{collection.schema_version}; build it again with `nar index build` or `python -m "
-            "cluster.embed`, or use the version of NAR that made it"
+            f"{collection.schema_version}; build it again with `nar index build` or "
+            f"{job('embed')}, or use the version of NAR that made it"
         )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from nar.base import errors
-from nar.base.workspace import package_lines
+from nar.base.workspace import job, package_lines
 from nar.zoo.sources import list_specs, source_names
 from nar.zoo.sources.darts.models import DARTS, SEED, member_name
 from nar.zoo.sources.darts.sampling import sample_classes
@@ -58,7 +58,7 @@ def select(selection: str) -> Selection:
             raise errors.InvalidInputError(
                 "count",
                 f"wanted at most {MOST_DRAWN} of {DARTS.name}, came {count}; for any number, "
-                "without classes, run `python -m cluster.draw --count`",
+                f"without classes, run {job('draw')} with --count",
             )
         members = sample_classes(int(count), distance=DARTS_DISTANCE, seed=SEED)
         return Selection(tuple(member_name(member) for member in members))

@@ -15,7 +15,7 @@ def test_the_benchmark_is_in_no_wheel():
     packages = find_namespace_packages(
         str(ROOT), **wanted["tool"]["setuptools"]["packages"]["find"]
     )
-    assert {name.partition(".")[0] for name in packages} == {"nar", "cluster"}
+    assert {name.partition(".")[0] for name in packages} == {"nar"}
 
 
 @pytest.mark.slow
