@@ -1,6 +1,7 @@
 """What stands beside the code for strangers: the citation, the licences, forms, releases."""
 
 import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -43,6 +44,18 @@ def test_hosted_tests_are_those_of_a_desk():
     jobs = workflow("test")["jobs"]
     assert commands(jobs["test"]) == ["make test"]
     assert jobs["without_kernel"]["env"] == {"NAR_KERNEL": "off"}
+
+
+def test_the_versions_that_are_tried_are_those_of_a_desk():
+    job = workflow("matrix")["jobs"]["light_core"]
+    wanted = re.search(r"^MATRIX +\?= (.*)$", (ROOT / "Makefile").read_text(), re.M)[1].split()
+    assert job["strategy"]["matrix"]["row"] == wanted
+    assert commands(job) == ['make matrix MATRIX="${{ matrix.row }}"']
+    versions = [row.partition(":")[0] for row in wanted]
+    named = [each.rpartition(" ")[2] for each in PROJECT["classifiers"] if ":: 3." in each]
+    assert versions == named
+    # The oldest Python is tried with the lowest versions, which are what it states.
+    assert f">={versions[0]}" == PROJECT["requires-python"]
 
 
 def test_only_the_job_that_publishes_may_speak_for_the_project():
