@@ -73,6 +73,7 @@ def defining_names():
     }
     types = import_library("transformers.models.auto.configuration_auto").CONFIG_MAPPING_NAMES
     names["transformers"] = set(map(snake_case, types))
+    names["papers"] = {re.split("[:/]", spec)[1] for spec in list_specs("papers")}
     return names
 
 

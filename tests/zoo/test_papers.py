@@ -8,6 +8,7 @@ from nar.graphs.ops import op_name
 from nar.own import capture_architecture, resolve
 from nar.zoo.sources import list_specs
 from nar.zoo.sources.papers import network, rows
+from nar.zoo.sources.papers_mixers import NETWORKS
 
 # Chosen: papers round to two digits, and do not say which biases and classes they count.
 NEAR = 0.04
@@ -17,6 +18,9 @@ EXACT = {
     "u2net/small": 1_131_181,
     "nerf": 595_844,  # of the usual implementations
     "siamese": 38_951_745,  # figure 4, layer by layer
+    "gps/zinc": 423_717,  # the table of its settings
+    "world_models_vision/cars": 4_348_547,  # appendix A
+    "world_models_vision/doom": 4_446_915,
 }
 
 
@@ -42,6 +46,26 @@ def test_every_row_says_where_its_layers_are_described():
 @pytest.mark.parametrize(
     ("name", "operators"),
     [
+        pytest.param(
+            "ddt/xl", {"rotary", "rms_norm", "attention", "unfold", "fold"}, marks=pytest.mark.slow
+        ),
+        ("dreamer_v3/12m", {"conv", "rms_norm", "argmax", "tanh", "upsample"}),
+        pytest.param(
+            "gla/340m", {"cumsum", "log_sigmoid", "rms_norm", "tril"}, marks=pytest.mark.slow
+        ),
+        ("gps/pcqm4m-small", {"scatter", "attention", "batch_norm", "sigmoid"}),
+        ("graphormer/slim", {"embedding", "attention", "layer_norm"}),
+        ("hyena/153m", {"fft", "ifft", "conv_depthwise", "sin"}),
+        pytest.param(
+            "jit/b-16", {"rotary", "rms_norm", "attention", "conv"}, marks=pytest.mark.slow
+        ),
+        pytest.param(
+            "mar/b", {"scatter", "attention", "layer_norm", "silu"}, marks=pytest.mark.slow
+        ),
+        ("u_vit/m-imagenet64", {"attention", "concat", "layer_norm"}),
+        ("var/d16", {"l2_norm", "attention", "gelu"}),
+        ("world_models_memory/cars", {"lstm", "logsumexp"}),
+        ("world_models_vision/cars", {"conv", "conv_transpose", "exp"}),
         ("blazeface", {"conv_depthwise", "max_pool", "pad"}),
         ("keyword_resnet/res8", {"conv", "batch_norm", "avg_pool"}),
         ("kwt/1", {"attention", "layer_norm", "linear"}),
@@ -59,6 +83,34 @@ def test_a_network_is_captured_whole(name, operators):
     assert not found.unknown_operators
     names = {op_name(op) for op in found.architecture.graph.op_ids.tolist()}
     assert operators <= names
+
+
+@pytest.mark.parametrize(
+    ("draws", "sizes"),
+    [
+        ("gla", {"width": 16, "inner": 24, "layers": 2}),
+        ("hyena", {"width": 16, "layers": 2, "length": 8}),
+        ("retnet", {"width": 256, "layers": 1}),
+    ],
+)
+def test_words_that_follow_change_nothing_of_what_stands_before(draws, sizes):
+    model = NETWORKS[draws](**sizes).eval()
+    words = torch.tensor([[4, 7, 1, 9], [4, 7, 1, 2]])
+    with torch.inference_mode():
+        one, other = model(words)
+    torch.testing.assert_close(one[:3], other[:3])
+    assert not torch.allclose(one[3], other[3])
+
+
+def test_a_molecule_is_the_same_in_any_order_of_its_bonds():
+    model = NETWORKS["gps"](16, 2, 2, "gated", [3], [2], [4, 4]).eval()
+    atoms, walks = torch.tensor([[0], [1], [2]]), torch.rand(3, 4)
+    bonds, edges = torch.tensor([[0], [1], [0]]), torch.tensor([[0, 1, 2], [1, 2, 0]])
+    order = [2, 0, 1]
+    with torch.inference_mode():
+        one = model(atoms, walks, bonds, edges)
+        other = model(atoms, walks, bonds[order], edges[:, order])
+    torch.testing.assert_close(one, other)
 
 
 def test_names_say_family_and_size():

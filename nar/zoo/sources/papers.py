@@ -8,7 +8,7 @@ network ends where decoding begins.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import pairwise
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
@@ -16,11 +16,12 @@ from torch.nn import functional
 
 from nar.base.workspace import package_yaml
 from nar.zoo.source import Entry, Source, by_forward
+from nar.zoo.sources import papers_generators, papers_mixers
 from nar.zoo.sources.tables import Row, inputs_of_row
 
 _COMMANDS = 12  # ten words of Speech Commands, silence and unknown
+_OF_A_SIZE = {"thousands", "inputs"}  # columns of a size that are no arguments
 _COMMANDS_V2 = 35  # every word of the second version
-_WORDS = 50_257  # of GPT-2's vocabulary
 
 
 def _conv_norm(into: int, out: int, dilation: int = 1) -> nn.Sequential:
@@ -297,78 +298,6 @@ class _KeywordTransformer(nn.Module):
         return scores
 
 
-class _Retention(nn.Module):
-    """Each head forgets at a rate of its own; a gate decides what of the result is kept."""
-
-    _HEAD = 256  # width of the keys of a head, of the values twice as much
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.heads = width // self._HEAD
-        self.query, self.key = (nn.Linear(width, width, bias=False) for _ in range(2))
-        self.value, self.gate = (nn.Linear(width, 2 * width, bias=False) for _ in range(2))
-        self.out = nn.Linear(2 * width, width, bias=False)
-        self.norm = nn.GroupNorm(self.heads, 2 * width, affine=False)
-
-    def forward(self, x: Tensor, sin: Tensor, cos: Tensor, decay: Tensor) -> Tensor:
-        query, key, value = (
-            part(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
-            for part in (self.query, self.key, self.value)
-        )
-        query, key = (_turned(part, sin, cos) for part in (query, key))
-        weights = query @ key.transpose(-2, -1) * self._HEAD**-0.5 * decay
-        kept = (weights @ value).transpose(1, 2).flatten(2)
-        normed = self.norm(kept.flatten(0, 1)).view_as(kept)
-        out: Tensor = self.out(functional.silu(self.gate(x)) * normed)
-        return out
-
-
-def _turned(x: Tensor, sin: Tensor, cos: Tensor) -> Tensor:
-    """Rotary positions: the two halves of each head, turned against each other."""
-    one, other = x.chunk(2, -1)
-    return x * cos + torch.cat((-other, one), -1) * sin
-
-
-class _RetNet(nn.Module):
-    """A language model of retentions and feed-forwards, in the form in which it is trained."""
-
-    def __init__(self, width: int, layers: int) -> None:
-        super().__init__()
-        self.embed = nn.Embedding(_WORDS, width)
-        self.retentions = nn.ModuleList(_Retention(width) for _ in range(layers))
-        self.feeds = nn.ModuleList(
-            nn.Sequential(
-                nn.Linear(width, 2 * width, bias=False),
-                nn.GELU(),
-                nn.Linear(2 * width, width, bias=False),
-            )
-            for _ in range(layers)
-        )
-        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2 * layers + 1))
-
-    def forward(self, words: Tensor) -> Tensor:
-        """Scores of the words that follow each of (N, length) words."""
-        tables = self._tables(words)
-        x = self.embed(words)
-        norms = iter(self.norms)
-        for retention, feed in zip(self.retentions, self.feeds, strict=True):
-            x = x + retention(next(norms)(x), *tables)
-            x = x + feed(next(norms)(x))
-        return functional.linear(next(norms)(x), self.embed.weight)
-
-    def _tables(self, words: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Sines and cosines of each place, and how much of each earlier place each head keeps."""
-        first = cast("_Retention", self.retentions[0])
-        half, heads = first._HEAD // 2, first.heads
-        places = torch.arange(words.shape[1], device=words.device).float()
-        angles = torch.outer(places, 10_000.0 ** -torch.linspace(0, 1, half, device=words.device))
-        turns = torch.cat((angles, angles), -1)
-        rates = 1 - 2.0 ** (-5 - torch.arange(heads, device=words.device).float())
-        apart = places[:, None] - places[None]
-        decay = torch.exp(torch.log(rates)[:, None, None] * apart).tril()
-        return turns.sin(), turns.cos(), decay
-
-
 class _Siamese(nn.Module):
     """Two drawings through the same layers: are they of one letter?"""
 
@@ -438,12 +367,13 @@ def _blaze(*blocks: tuple[int, int, int, int]) -> Iterator[nn.Module]:
 
 
 _NETWORKS: Final[Mapping[str, Callable[..., nn.Module]]] = {
+    **papers_generators.NETWORKS,
+    **papers_mixers.NETWORKS,
     "blazeface": _BlazeFace,
     "keyword_resnet": _KeywordResNet,
     "keyword_transformer": _KeywordTransformer,
     "matchbox": _matchbox,
     "nerf": _Radiance,
-    "retnet": _RetNet,
     "siamese": _Siamese,
     "temporal_resnet": _temporal_resnet,
     "u2net": _NestedU,
@@ -459,8 +389,9 @@ def rows() -> dict[str, Row]:
 def _rows(families: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Row]]:
     for family, shared in families:
         for size, values in shared["sizes"].items():
-            arguments = {name: value for name, value in values.items() if name != "thousands"}
-            row = {**shared, "family": family, "thousands": values["thousands"]}
+            arguments = {name: value for name, value in values.items() if name not in _OF_A_SIZE}
+            own = {name: value for name, value in values.items() if name in _OF_A_SIZE}
+            row = {**shared, "family": family, **own}
             yield f"{family}/{size}" if size else family, {**row, "arguments": arguments}
 
 
