@@ -1,6 +1,7 @@
 """Networks that ask whether somebody will click: the columns of the data that they read.
 
 The networks are of DeepCTR-Torch and of Torch-RecHub; both embed the columns of the Criteo data.
+Those of Torch-RecHub that match users with items read the columns of MovieLens.
 """
 
 import sys
@@ -28,6 +29,20 @@ HISTORY_LENGTH = 4
 # The fields of the library's own example of a user's behaviour, and the two that have a history.
 _BEHAVIOUR = ("user", "gender", "item_id", "cate_id")
 _WITH_HISTORY = ("item_id", "cate_id")
+# Columns of MovieLens, as the library's own examples name them.
+_MOVIES = {
+    "user": ("user_id", "gender", "age", "occupation", "zip"),
+    "item": ("movie_id", "cate_id"),
+}
+_FILMS = _MOVIES["item"][0]  # whose embeddings the films before share
+# Chosen: films that somebody did not watch, beside each that was watched.
+_NEGATIVES = 3
+# Kind of columns of films -> name, and how the embeddings of several become one.
+_SEQUENCES = {
+    "watched": ("hist_movie_id", "mean"),
+    "history": ("hist_movie_id", "concat"),
+    "unseen": ("neg_items", "concat"),
+}
 # The smallest batch that works: some networks squeeze a batch of one away.
 BATCH = 2
 
@@ -85,18 +100,26 @@ def _on_columns(maker: Any, row: Row) -> nn.Module:  # noqa: ANN401
 
 
 def _columns(kinds: Mapping[str, int]) -> list[object]:
-    """The columns of the Criteo data.
+    """The columns of the Criteo data, or of MovieLens.
 
     Args:
         kinds: ``dense`` or ``sparse`` -> the width of a column; ``crossed`` for sparse ones that
-            have an embedding for each other field.
+            have an embedding for each other field. Of MovieLens: ``user``, ``item`` or ``film``,
+            and films ``watched`` before (as one), as ``history`` (one by one), or ``unseen``.
     """
     features = import_library("torch_rechub.basic.features")
     words = {"sparse": VOCABULARY, "crossed": VOCABULARY * CRITEO_SPARSE}
+    named = {**_MOVIES, "film": (_FILMS,)}
     columns: list[object] = []
     for kind, width in kinds.items():
         if kind == "dense":
             columns += [features.DenseFeature(f"I{i}") for i in range(CRITEO_DENSE)]
+        elif kind in named:
+            columns += [features.SparseFeature(name, VOCABULARY, width) for name in named[kind]]
+        elif kind in _SEQUENCES:
+            name, pooling = _SEQUENCES[kind]
+            films = {"pooling": pooling, "shared_with": _FILMS}
+            columns.append(features.SequenceFeature(name, VOCABULARY, width, **films))
         else:
             columns += [
                 features.SparseFeature(f"C{i}", words[kind], width) for i in range(CRITEO_SPARSE)
@@ -104,11 +127,21 @@ def _columns(kinds: Mapping[str, int]) -> list[object]:
     return columns
 
 
-def _by_name(_row: Row, _network: nn.Module) -> CaptureInputs:
+def _by_name(row: Row, _network: nn.Module) -> CaptureInputs:
     """Rows of the data, each column by its name."""
+    if row.get("reads") == "movies":
+        return CaptureInputs((_movies(),))
     dense = {f"I{i}": torch.zeros(BATCH) for i in range(CRITEO_DENSE)}
     sparse = {f"C{i}": torch.zeros(BATCH, dtype=torch.long) for i in range(CRITEO_SPARSE)}
     return CaptureInputs(({**dense, **sparse},))
+
+
+def _movies() -> dict[str, torch.Tensor]:
+    """Rows of MovieLens, each column by its name."""
+    names = (name for kind in _MOVIES.values() for name in kind)
+    lengths = {"hist_movie_id": HISTORY_LENGTH, "neg_items": _NEGATIVES}
+    films = {name: torch.zeros(BATCH, length, dtype=torch.long) for name, length in lengths.items()}
+    return {**{name: torch.zeros(BATCH, dtype=torch.long) for name in names}, **films}
 
 
 DEEPCTR_TORCH = table_source(
