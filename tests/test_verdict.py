@@ -94,6 +94,7 @@ FAR = hits(("vgg", 0.5), ("resnet", 0.49))
 KIN = hits(("bart", 0.97), ("bart", 0.96))
 LOOSE = hits(("dit", 0.66), ("dit", 0.65), ("dit", 0.64))
 NOTHING = hits(("vgg", 0.4))
+SCATTERED = hits(("vgg", 0.485), ("fcn", 0.484), *[("mixer", 0.477)] * 3)
 TORN = hits(("bart", 0.9), ("t5", 0.9), ("vgg", 0.9))
 
 
@@ -105,7 +106,8 @@ TORN = hits(("bart", 0.9), ("t5", 0.9), ("vgg", 0.9))
         (TORN, FAR, Resemblance("relative", "lib:0", "bart", score=0.9)),
         (FAR, FAR, Resemblance("near", "lib:0", "vgg", 1, 2, 0.5)),
         (LOOSE, [], Resemblance("near", "lib:0", "dit", 3, 3, 0.66)),
-        (NOTHING, FAR, Resemblance("unlike", "lib:0", "vgg", 1, 1, 0.4)),
+        (NOTHING, FAR, Resemblance("unlike", "lib:0", "vgg", score=0.4)),
+        (SCATTERED, FAR, Resemblance("unlike", "lib:0", "vgg", score=0.485)),
         (hits((UNKNOWN, 0.9)), [], Resemblance("relative", "lib:0", of=1, score=0.9)),
         (hits((UNKNOWN, 0.4)), [], Resemblance("unlike", "lib:0", of=1, score=0.4)),
         ([], [], UNLIKE),

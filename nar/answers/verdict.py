@@ -215,10 +215,12 @@ def _by_hits(by_design: Sequence[Hit], by_copy: Sequence[Hit], min_copy: float) 
         return Resemblance(word, nearest.name, of=told.of, score=nearest.score)
     if first.score >= MIN_SCORE and not told.family:
         return Resemblance("relative", nearest.name, _known(nearest.family), score=nearest.score)
+    if not told.family and first.score < MIN_NEAR:
+        # What is named as the nearest is the first row of the table, whichever family has more.
+        return Resemblance("unlike", nearest.name, _known(nearest.family), score=nearest.score)
     named = _of_families(by_design, names, -1)
-    strength: Word = "family" if told.family else "near" if first.score >= MIN_NEAR else "unlike"
     counted = (first.hits, told.of, first.score)
-    return Resemblance(strength, named.name, first.family, *counted)
+    return Resemblance("family" if told.family else "near", named.name, first.family, *counted)
 
 
 def _of_families(hits: Sequence[Hit], families: Sequence[str], from_score: float) -> Hit:
