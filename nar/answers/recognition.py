@@ -5,7 +5,7 @@ Graphs are not compared: a file of weights has none. Each answer says so.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -130,7 +130,8 @@ def _text(shape: Shape) -> str:
     return "x".join(map(str, shape))
 
 
-_NUMBER: Final = re.compile(r"\.(\d+)\.")
+# A layer by its number: of a stack, or of a stage that is numbered itself.
+_LAYER: Final = re.compile(r"^(.*?)\.(\d+)\.(?:(blocks?|layers?)\.(\d+)\.)?")
 
 
 def sizes_text(shapes: Mapping[str, Shape]) -> str:
@@ -138,26 +139,41 @@ def sizes_text(shapes: Mapping[str, Shape]) -> str:
 
     Example:
         >>> sizes_text({"wte.weight": (100, 8), "h.0.fc.weight": (8, 8), "h.1.fc.weight": (8, 8)})
-        'layers 2, width 8, vocabulary 100'
+        '2 layers, width 8, vocabulary 100'
+        >>> sizes_text({f"layer{stage}.{layer}.w": (9,) for stage in (1, 2) for layer in (0, 1)})
+        'stages of 2, 2 layers'
     """
-    layers = defaultdict[str, set[str]](set)
-    for name in shapes:
-        found = _NUMBER.search(name)
-        if found:
-            layers[name[: found.start()]].add(found[1])
     extents = Counter(shape[-1] for shape in shapes.values() if len(shape) == 2)
     tables = [
         shape[0]
         for name, shape in shapes.items()
         if len(shape) == 2 and re.search(r"(word|tok|wte|embed_tokens|shared)", name)
     ]
-    sizes = {
-        "layers": max(map(len, layers.values()), default=0),
-        "width": extents.most_common(1)[0][0] if extents else 0,
-        "vocabulary": max(tables, default=0),
-    }
-    said = ", ".join(f"{name} {size}" for name, size in sizes.items() if size)
-    return said or "no sizes follow"
+    said = (
+        _layers_text(_stack_lengths(shapes)),
+        f"width {extents.most_common(1)[0][0]}" if extents else "",
+        f"vocabulary {max(tables)}" if tables else "",
+    )
+    return ", ".join(filter(None, said)) or "no sizes follow"
+
+
+def _stack_lengths(names: Iterable[str]) -> list[int]:
+    """How many layers the largest stack has, or each of its stages, in the order of their names."""
+    stacks = defaultdict[str, set[str]](set)
+    for name in names:
+        if found := _LAYER.match(name):
+            before, number, inside, layer = found.groups()
+            stacks[f"{before}.{number}" if inside else before].add(layer or number)
+    stages = defaultdict[str, list[int]](list)
+    for before in sorted(stacks):
+        stages[before.rstrip("0123456789")].append(len(stacks[before]))
+    return max(stages.values(), key=sum, default=[])
+
+
+def _layers_text(lengths: Sequence[int]) -> str:
+    if len(lengths) < 2:
+        return "".join(f"{length} layer{'s' * (length > 1)}" for length in lengths)
+    return f"stages of {', '.join(map(str, lengths))} layers"
 
 
 def recognise_file(path: Path) -> Recognition:

@@ -37,7 +37,8 @@ _SHOWN_NEW: Final = 4
 # Chosen: letters of a value; a whole configuration may be one.
 _VALUE_CHARS: Final = 60
 
-_DOUBTS: Final = "Not certain: {}. What was assumed of the model stands below."
+_DOUBTS: Final = "Not certain: {}."
+_BELOW: Final = " What was assumed of the model stands below."
 _USUAL: Final = "the inputs usual in its library"
 _SIZES: Final[Mapping[bool | None, str]] = {
     True: "; other sizes run other operators",
@@ -398,10 +399,11 @@ def doubts_texts(assumed: Assumed | None) -> Iterator[str]:
 
     Example:
         >>> list(doubts_texts(Assumed(is_sure=False, doubts=("the kind of x is a guess",))))
-        ['Not certain: the kind of x is a guess. What was assumed of the model stands below.']
+        ['Not certain: the kind of x is a guess.']
     """
     if assumed is not None and not assumed.is_sure:
-        yield _DOUBTS.format("; ".join(assumed.doubts) or "its inputs may be others")
+        below = _BELOW if any(assumed_texts(assumed)) else ""
+        yield _DOUBTS.format("; ".join(assumed.doubts) or "its inputs may be others") + below
 
 
 def unread_texts(unread: Unread | None) -> Iterator[str]:
