@@ -8,6 +8,7 @@ from nar.base.errors import MissingLibraryError
 # Import name of a library -> the extra of pyproject.toml that installs it. A library of
 # architectures has an extra of its own name, and no row.
 _EXTRAS: Final[Mapping[str, str]] = {
+    "cyclonedx": "cyclonedx",
     "matplotlib": "plots",
     "mcp": "mcp",
     "milvus_lite": "index",

@@ -245,6 +245,9 @@ def list_names(
 def capture(
     name: Name,
     graph: bool = False,
+    cyclonedx: Annotated[
+        bool, typer.Option("--cyclonedx", help="Print a bill of materials: CycloneDX, JSON.")
+    ] = False,
     *,
     asking: Asking,
     as_json: AsJson = False,
@@ -253,7 +256,7 @@ def capture(
     """Capture a model: operators, parameters, FLOPs, fingerprints. --graph prints every node."""
     from nar.cli import model_commands
 
-    model_commands.capture(name, asking, graph=graph, as_json=as_json)
+    model_commands.capture(name, asking, graph=graph, as_bill=cyclonedx, as_json=as_json)
 
 
 @app.command()

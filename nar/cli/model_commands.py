@@ -71,9 +71,14 @@ def _entries(wanted: Filter, choice: IndexChoice, server: str | None) -> Iterabl
     return index.page("", index.count(), wanted)
 
 
-def capture(name: str, asking: Asking, *, graph: bool, as_json: bool) -> None:
-    """Show a captured model, or every node of it."""
+def capture(name: str, asking: Asking, *, graph: bool, as_bill: bool, as_json: bool) -> None:
+    """Show a captured model, or every node of it, or print its bill of materials."""
     model = captured(resolve_name(name, shipped_corpus()), asking)
+    if as_bill:
+        from nar.views.cyclonedx import bill_of
+
+        show(bill_of(model), str, as_json=True)
+        return
     show(
         reports.capture(model),
         lambda: str(model.architecture.graph) if graph else display.capture(model),

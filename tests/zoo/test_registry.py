@@ -22,7 +22,8 @@ EXTRAS = PROJECT["optional-dependencies"]
 PERMISSIVE = {"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}
 # Extras that no source needs.
 NO_SOURCES = {
-    "all", "capture", "cluster", "dev", "docs", "index", "mcp", "pandas", "plots", "trace",
+    "all", "capture", "cluster", "cyclonedx", "dev", "docs", "index", "mcp", "pandas",
+    "plots", "trace",
 }  # fmt: skip
 REQUIREMENT = re.compile(r"([\w.-]+)(?:\[([\w,-]+)\])?")
 

@@ -1,0 +1,74 @@
+"""A model as a component of a bill of materials: CycloneDX, JSON, version 1.6 of its schema.
+
+The library of the standard makes the document. It has no model cards yet, so that the card, which
+is what a bill of a model is for, is put in here; tests validate the whole by the library's schema.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+from uuid import NAMESPACE_URL, uuid5
+
+from nar.base.extras import missing_library
+from nar.base.workspace import version
+from nar.graphs.architecture import UNKNOWN
+
+if TYPE_CHECKING:
+    from nar.zoo.spec import ZooCapture
+
+_PREFIX: Final = "nar"
+
+
+def bill_of(captured: "ZooCapture") -> dict[str, Any]:
+    """The bill of one model: family, architecture, inputs and outputs, fingerprints.
+
+    The same graph gives the same bill, so that a bill that is kept changes where the model does.
+
+    Raises:
+        MissingLibraryError: The library of the standard is not installed.
+    """
+    try:
+        from cyclonedx.model import Property
+        from cyclonedx.model.bom import Bom
+        from cyclonedx.model.component import Component, ComponentType
+        from cyclonedx.output.json import JsonV1Dot6
+    except ImportError as error:
+        raise missing_library("cyclonedx") from error
+
+    item = captured.architecture
+    facts = {
+        "topology": item.topology,
+        "exact": item.exact,
+        "inference": item.inference,
+        "parameters": str(item.graph.parameters),
+        "flops": str(item.graph.flops),
+        "operators": str(item.graph.nodes),
+    }
+    component = Component(
+        name=item.labels.name,
+        type=ComponentType.MACHINE_LEARNING_MODEL,
+        bom_ref=item.exact,
+        properties=[Property(name=f"{_PREFIX}:{name}", value=text) for name, text in facts.items()],
+    )
+    tool = Component(name="nar-search", version=version(), type=ComponentType.APPLICATION)
+    bom = Bom(components=[component], serial_number=uuid5(NAMESPACE_URL, item.exact))
+    bom.metadata.tools.components.add(tool)
+    document: dict[str, Any] = json.loads(JsonV1Dot6(bom).output_as_string())
+    del document["metadata"]["timestamp"]
+    document["components"][0]["modelCard"] = {"modelParameters": _parameters(captured)}
+    return document
+
+
+def _parameters(captured: "ZooCapture") -> Mapping[str, Any]:
+    """What the standard asks of a model's design; what is not known is left out."""
+    item = captured.architecture
+    texts = {
+        "task": item.labels.task,
+        "architectureFamily": item.labels.family,
+        "modelArchitecture": item.labels.name,
+    }
+    known: dict[str, Any] = {key: text for key, text in texts.items() if text != UNKNOWN}
+    if item.details is not None:
+        for key, signatures in (("inputs", item.details.inputs), ("outputs", item.details.outputs)):
+            known[key] = [{"format": each} for each in signatures]
+    return known
