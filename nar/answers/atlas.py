@@ -195,20 +195,15 @@ def _texts(cards: pa.Table) -> dict[str, Column]:
     """The text columns of an index, from the cards of a corpus."""
     # Not `dictionary_encode`: for that pyarrow makes 286 functions, in 0.1 s.
     names = Texts.of(cards.column("name").to_pylist())
-    texts = {
-        name: _fingerprints(cards, name)
-        if name in FINGERPRINTS
-        else Texts.of(cards.column(name).to_pylist())
-        for name in COLUMNS
-        if name not in (*COUNTS, "id", "name")
-    }
-    return {"id": Ids(names), "name": names, **texts}
-
-
-def _fingerprints(cards: pa.Table, name: str) -> Fingerprints:
-    column = cards.column(name).combine_chunks()
-    digests = np.frombuffer(column.buffers()[1], dtype="V32")
-    return Fingerprints(digests[column.offset : column.offset + len(column)])
+    texts: dict[str, Column] = {"id": Ids(names), "name": names}
+    for name in COLUMNS:
+        if name in FINGERPRINTS:
+            column = cards.column(name).combine_chunks()
+            digests = np.frombuffer(column.buffers()[1], dtype="V32")
+            texts[name] = Fingerprints(digests[column.offset : column.offset + len(column)])
+        elif name not in texts and name not in COUNTS:
+            texts[name] = Texts.of(cards.column(name).to_pylist())
+    return texts
 
 
 def atlas_novelty(atlas: Atlas) -> Novelty | None:

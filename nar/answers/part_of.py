@@ -24,7 +24,7 @@ from nar.graphs.graph import ComputationalGraph
 from nar.graphs.hashing import OWNER, Codes, operator_codes, salted
 from nar.graphs.ragged import Integers, ranks
 from nar.motifs.borders import EMBEDDING, HAS_WEIGHTS, INPUT
-from nar.motifs.neighbours import Wiring, refine_upwards, wiring, with_attributes
+from nar.motifs.neighbours import refine_upwards, wiring, with_attributes
 
 Where = Literal["the beginning", "the middle", "the end", ""]
 Mask = NDArray[np.bool_]
@@ -135,31 +135,24 @@ def reading(graph: ComputationalGraph, radius: int = RADIUS) -> Reading:
     """
     wires = wiring([graph])
     levels = [with_attributes(operator_codes(wires.op_ids), [graph])]
+    is_input = wires.op_ids == INPUT
+    reached, sees = is_input.copy(), np.zeros(graph.nodes, dtype=np.int64)
     for _ in range(radius):
         levels.append(refine_upwards(levels[-1], wires))
-    is_input = wires.op_ids == INPUT
+        reached[wires.target[reached[wires.source]]] = True
+        sees += ~reached
     is_read = np.zeros(graph.nodes, dtype=np.bool_)
     is_read[wires.source] = True
     begins = wires.op_ids == EMBEDDING
     begins[wires.target[is_input[wires.source]]] = True
     return Reading(
         codes=np.stack(levels),
-        sees=_steps_above(is_input, wires, radius),
+        sees=sees,
         is_operator=~is_input,
         is_read=is_read,
         begins=begins,
         has_weights=HAS_WEIGHTS[wires.op_ids],
     )
-
-
-def _steps_above(is_input: Mask, wires: Wiring, radius: int) -> Integers:
-    """How many steps above each node stay clear of any input. Shape (nodes,)."""
-    steps = np.zeros(len(is_input), dtype=np.int64)
-    reached = is_input.copy()
-    for _ in range(radius):
-        reached[wires.target[reached[wires.source]]] = True
-        steps += ~reached
-    return steps
 
 
 def compared(query: Reading, whole: Reading) -> PartOf:

@@ -186,10 +186,20 @@ class Retriever:
         return {position: each for position, each in zip(networks, found, strict=True) if each}
 
     def _find(self, queries: Sequence[Query]) -> list[Answer | NarError]:
-        """The hits of queries, what is the same, and their novelty."""
-        resolved = self._resolve(queries)
-        answers = self._answer([one for one in resolved if isinstance(one, _Resolved)])
-        return in_place(resolved, answers)
+        """The hits of queries, what is the same, and their novelty: one look-up and one search."""
+        outcomes = self._resolve(queries)
+        resolved = [one for one in outcomes if isinstance(one, _Resolved)]
+        same = self._same(resolved)
+        beside = self._beside(resolved, same)
+        hits = self._search([*resolved, *beside.values()])
+        nearest = dict(enumerate(hits[: len(resolved)])) | dict(
+            zip(beside, hits[len(resolved) :], strict=True)
+        )
+        answers = [
+            self._one_answer(one, known, hits[position], nearest[position])
+            for position, (one, known) in enumerate(zip(resolved, same, strict=True))
+        ]
+        return in_place(outcomes, answers)
 
     def _resolve(self, queries: Sequence[Query]) -> list[_Resolved | NarError]:
         """The vector of each query, or its error."""
@@ -216,19 +226,6 @@ class Retriever:
             return error
         return None
 
-    def _answer(self, resolved: Sequence[_Resolved]) -> list[Answer]:
-        """Answers to queries, from one look-up of fingerprints and one search."""
-        same = self._same(resolved)
-        beside = self._beside(resolved, same)
-        hits = self._search([*resolved, *beside.values()])
-        nearest = dict(enumerate(hits[: len(resolved)])) | dict(
-            zip(beside, hits[len(resolved) :], strict=True)
-        )
-        return [
-            self._one_answer(one, known, hits[position], nearest[position])
-            for position, (one, known) in enumerate(zip(resolved, same, strict=True))
-        ]
-
     def _one_answer(
         self, one: _Resolved, known: Same, hits: Sequence[Hit], nearest: Sequence[Hit]
     ) -> Answer:
@@ -237,12 +234,16 @@ class Retriever:
         answer = Answer(tuple(self._shown(one, hits)), assumed=query.assumed, unread=query.unread)
         if not query.has_verdict:
             return answer
+        novelty = None
+        if self.novelty is not None:
+            is_same = any(known.values()) or not nearest
+            novelty = 0.0 if is_same else self.novelty.percentile(nearest[0].score)
         return replace(
             answer,
             same_network=known["network"],
             same_at_inference=known["inference"],
             same_design=known["design"],
-            novelty=self._percentile(known, nearest),
+            novelty=novelty,
         )
 
     def _beside(self, resolved: Sequence[_Resolved], same: Sequence[Same]) -> dict[int, _Resolved]:
@@ -389,14 +390,6 @@ class Retriever:
                 rows.setdefault(row.topology, []).append(row)
                 rows.setdefault(row.inference, []).append(row)
         return [_same_as(one, rows) for one in resolved]
-
-    def _percentile(self, known: Same, nearest: Sequence[Hit]) -> float | None:
-        """The novelty of a query: 0 if something is the same, else by its nearest row."""
-        if self.novelty is None:
-            return None
-        if any(known.values()) or not nearest:
-            return 0.0
-        return self.novelty.percentile(nearest[0].score)
 
 
 def _without_wrapping(target: Target, behind: Unwrapped) -> Target:

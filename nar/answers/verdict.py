@@ -35,6 +35,9 @@ COMPOSED_MARGIN: Final = 0.05
 # Chosen: by so much the nearest copy of the voted family may be farther than that of another one.
 COPY_MARGIN: Final = 0.03
 
+# A composed model has the family of its decoder or head.
+_family_of: Final[Callable[[Hit], str]] = attrgetter("family")
+
 Word = Literal["body", "part", "variant", "family", "relative", "near", "unlike"]
 
 
@@ -81,13 +84,8 @@ class FamilyVerdict:
         return first.family if first and stands_out else ""
 
 
-def family_of(hit: Hit) -> str:
-    """Family of a hit; a composed model has the family of its decoder or head."""
-    return hit.family
-
-
 def family_verdict(
-    hits: Sequence[Hit], family: Callable[[Hit], str] = family_of, *, joins: bool = True
+    hits: Sequence[Hit], family: Callable[[Hit], str] = _family_of, *, joins: bool = True
 ) -> FamilyVerdict:
     """Count the votes of the first hits of an answer.
 
@@ -101,8 +99,11 @@ def family_verdict(
     voters = [hit for hit in first if family(hit) != UNKNOWN]
     if not voters:
         return FamilyVerdict(len(first), ())
-    nearest = max(map(_counted_score, voters))
-    votes = {hit.id: 2 ** ((_counted_score(hit) - nearest) / HALVING) for hit in voters}
+    scores = {
+        hit.id: hit.score - (COMPOSED_MARGIN if hit.tier == "composed" else 0) for hit in voters
+    }
+    nearest = max(scores.values())
+    votes = {row: 2 ** ((score - nearest) / HALVING) for row, score in scores.items()}
     groups: defaultdict[str, list[Hit]] = defaultdict(list)
     leaders = _alike(voters if joins else (), family)
     for hit in voters:
@@ -110,10 +111,6 @@ def family_verdict(
     total = sum(votes.values())
     counts = [_count(own, votes, total, family) for own in groups.values()]
     return FamilyVerdict(len(first), tuple(sorted(counts, key=attrgetter("vote"), reverse=True)))
-
-
-def _counted_score(hit: Hit) -> float:
-    return hit.score - (COMPOSED_MARGIN if hit.tier == "composed" else 0)
 
 
 def _alike(voters: Sequence[Hit], family: Callable[[Hit], str]) -> dict[str, str]:

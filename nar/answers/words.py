@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from nar.answers.roles import Role
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from nar.answers.wrapping import TakenOff, Wrapped
     from nar.index.rows import Hit
 
+_name_of: Final = attrgetter("name")
 # Chosen: so many names fit into a sentence that one reads at once; the record has all names.
 _SHOWN_NAMES: Final = 3
 # Chosen: for the same reason; the record has all families.
@@ -159,26 +161,21 @@ def sentences(answer: "Answer") -> tuple[Sentence, ...]:
 
     A known design gets no weaker sentences: what it is like, and which body it has.
     """
-    return tuple(_said(answer))
-
-
-def _said(answer: "Answer") -> Iterator[Sentence]:
+    texts: list[Sentence] = []
     if answer.stale_since is not None:
-        yield Sentence("stale_since", stale_text(answer.stale_since))
+        texts.append(Sentence("stale_since", stale_text(answer.stale_since)))
     if answer.assumed:
-        for text in doubts_texts(answer.assumed):
-            yield Sentence("assumed.doubts", text)
+        texts += [Sentence("assumed.doubts", text) for text in doubts_texts(answer.assumed)]
     if answer.unread:
-        for text in unread_texts(answer.unread):
-            yield Sentence("unread", text)
+        texts += [Sentence("unread", text) for text in unread_texts(answer.unread)]
     if answer.unread is None or answer.unread.has_verdict:
-        yield from _known(answer) if answer.is_known else _new(answer)
-        yield from _like(answer)
+        texts += _known(answer) if answer.is_known else _new(answer)
+        texts += _like(answer)
         if answer.card:
-            yield Sentence("card", card_text(answer.card))
+            texts.append(Sentence("card", card_text(answer.card)))
     if answer.assumed:
-        for text in assumed_texts(answer.assumed):
-            yield Sentence("assumed", text)
+        texts += [Sentence("assumed", text) for text in assumed_texts(answer.assumed)]
+    return tuple(texts)
 
 
 def stale_text(since: float) -> str:
@@ -510,7 +507,7 @@ def _same(part: str, text: str, hits: "Sequence[Hit]") -> Sentence:
 
 def _names(hits: "Sequence[Hit]") -> tuple[tuple[str, ...], str]:
     """The first names of hits, and all of them as a text."""
-    names = tuple(hit.name for hit in hits[:_SHOWN_NAMES])
+    names = tuple(map(_name_of, hits[:_SHOWN_NAMES]))
     more = f" and {len(hits) - _SHOWN_NAMES} more" if len(hits) > _SHOWN_NAMES else ""
     return names, ", ".join(names) + more
 

@@ -117,7 +117,7 @@ def _filter(kind: type[Filter], given: Given) -> Filter:
     wanted: Given = {}
     unwanted: list[Filter] = []
     # The text names fields of `Filter`; a filter of another kind holds it as one of a group.
-    every = tuple(Filter.where(text) for text in given["where"] or ())
+    every = tuple(map(Filter.where, given["where"] or ()))
     for condition in conditions_of(kind):
         field = condition.field
         if condition.is_range:

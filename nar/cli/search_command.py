@@ -6,8 +6,9 @@ import than the answer takes: only the libraries of the index that is asked are 
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -162,7 +163,7 @@ def _search_row(
         raise UnknownArchitectureError(f"{error}; {unknown}") from None
     rows = finding.rows(name, answer)
     report = answer_report(name, answer, rows) if as_json else {}
-    show_and_keep(report, lambda: answer_view(name, answer, rows), name, html, as_json=as_json)
+    show_and_keep(report, partial(answer_view, name, answer, rows), name, html, as_json=as_json)
 
 
 def show_relatives(
@@ -180,7 +181,7 @@ def show_relatives(
     if explain:
         answer = _explained(item, answer, min(finding.top_k, EXPLAINED))
     report = answer_report(name, answer, rows) if as_json else {}
-    show_and_keep(report, lambda: answer_view(name, answer, rows), name, html, as_json=as_json)
+    show_and_keep(report, partial(answer_view, name, answer, rows), name, html, as_json=as_json)
 
 
 def show_and_keep(
@@ -247,7 +248,12 @@ class HitGraphs:
     """
 
     def __init__(self, corpus: Location | None) -> None:
-        self._corpora = [Corpus(each) for each in _with_shipped(corpus)]
+        self._corpora = [] if corpus is None else [Corpus(corpus)]
+        # An installation may come without a corpus.
+        with suppress(CorpusError):
+            shipped = Corpus(shipped_corpus())
+            if self._corpora and shipped not in self._corpora:
+                self._corpora.append(shipped)
 
     def graphs(self, names: Sequence[str], sources: Collection[str]) -> Mapping[str, Architecture]:
         """Architectures by name; names that no corpus has are left out."""
@@ -272,15 +278,6 @@ class HitGraphs:
                 self._corpora.remove(corpus)
                 stderr.print(f"the hits were not compared node by node: {error}", style="yellow")
         return found
-
-
-def _with_shipped(corpus: Location | None) -> list[Location]:
-    if corpus is None:
-        return []
-    try:
-        return list(dict.fromkeys((corpus, shipped_corpus())))
-    except CorpusError:  # this installation came without one
-        return [corpus]
 
 
 def ask(

@@ -254,7 +254,7 @@ def with_any(traits: Trait) -> frozenset[str]:
         >>> sorted(with_any(Trait.POOLS_TO_SIZE | Trait.ATTENDS))
         ['adaptive_avg_pool', 'adaptive_max_pool', 'attention']
     """
-    return frozenset(map(op_name, ids_with_any(traits)))
+    return frozenset(map(OPS.__getitem__, ids_with_any(traits)))
 
 
 def ids_with_any(traits: Trait) -> frozenset[int]:

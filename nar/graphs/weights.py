@@ -93,7 +93,7 @@ class Weights:
             ValueError: A line is none of its lines.
         """
         depth, *texts = lines
-        rows = (text.rsplit(" ", 2) for text in texts)
+        rows = [text.rsplit(" ", 2) for text in texts]
         counts = {
             (kind, tuple(map(int, shape.split("x")))): int(count) for kind, shape, count in rows
         }

@@ -127,6 +127,7 @@ class Vectors:
 
     def __init__(self, vectors: Embedding, scales: Scores, along: Along | None = None) -> None:
         self._vectors, self._scales, self._along = vectors, scales, along
+        self.dim = int(vectors.shape[1])
 
     @classmethod
     def of(cls, vectors: Embedding) -> Self:
@@ -135,11 +136,6 @@ class Vectors:
 
     def __len__(self) -> int:
         return len(self._vectors)
-
-    @property
-    def dim(self) -> int:
-        """Length of a vector, in numbers."""
-        return int(self._vectors.shape[1])
 
     def at(self, position: int) -> Embedding:
         """The vector of one row, as it was given."""
@@ -461,15 +457,19 @@ class ExactIndex:
         while left:
             found = self._vectors.nearest(list(left.values()))
             open_ties = {}
-            for (position, sought), rows in zip(left.items(), found, strict=True):
+            for (position, sought), (rows, scores) in zip(left.items(), found, strict=True):
                 offered = self.count() if sought.offered is None else len(sought.offered)
-                order = self._ranked(
-                    rows, searches[position].top_k, complete=len(rows[0]) == offered
+                order = ranked(
+                    scores.tolist(),
+                    rows.tolist(),
+                    self._table["id"].at,
+                    searches[position].top_k,
+                    complete=len(rows) == offered,
                 )
                 if order is None:
                     open_ties[position] = replace(sought, count=min(4 * sought.count, offered))
                 else:
-                    hits[position] = order
+                    hits[position] = [self._table.at(row).hit(score) for row, score in order]
             left = open_ties
         return hits
 
@@ -486,14 +486,6 @@ class ExactIndex:
             count = self.count() if offered is None else len(offered)
             count = min(search.top_k + TIE_ROOM, count)
             yield Sought(directions[id(search.vector)], count, offered)
-
-    def _ranked(self, found: Found, top_k: int, *, complete: bool) -> list[Hit] | None:
-        """The first of the rows that were found; None if others may tie with the last."""
-        rows, scores = found[0].tolist(), found[1].tolist()
-        order = ranked(scores, rows, self._table["id"].at, top_k, complete=complete)
-        if order is None:
-            return None
-        return [self._table.at(row).hit(score) for row, score in order]
 
     def _rows(self, mask: Mask) -> list[IndexRow]:
         return list(map(self._row, np.flatnonzero(mask).tolist()))

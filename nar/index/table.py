@@ -92,11 +92,6 @@ class Texts:
         column = np.fromiter(map(numbers.__getitem__, every), np.int32, len(every))
         return cls(values, numbers, column)
 
-    @classmethod
-    def none(cls, rows: int) -> Self:
-        """A column of empty texts."""
-        return cls([""], {"": 0}, np.zeros(rows, dtype=np.int32))
-
     def every(self) -> list[str]:
         """See `Column`."""
         return [self.values[number] for number in self.column.tolist()]
@@ -246,8 +241,9 @@ class Table:
     """
 
     def __init__(self, texts: Mapping[str, Column], counts: Mapping[str, Counts]) -> None:
-        # An atlas has no labels of anybody's own.
-        self._texts = {OWN: Texts.none(len(counts[COUNTS[0]])), **texts}
+        # An atlas has no labels of anybody's own: a column of empty texts.
+        none = np.zeros(len(counts[COUNTS[0]]), dtype=np.int32)
+        self._texts = {OWN: Texts([""], {"": 0}, none), **texts}
         self._counts = counts
         self._made: dict[int, IndexEntry] = {}
 

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import chain
 from typing import Any, Final
 
 from rich.box import SIMPLE_HEAD
@@ -123,13 +122,13 @@ def _row(hits: Sequence[Hit], asked: str) -> NetworkRow:
 
     A model that wraps a network of another library has the family of that network.
     """
-    counts = Counter(hit.family for hit in hits)
+    counts = Counter([hit.family for hit in hits])
 
     def place(hit: Hit) -> tuple[bool, int, tuple[int, str]]:
         return hit.name != asked, -counts[hit.family], place_of_name(hit.name)
 
     shown, *others = sorted(hits, key=place)
-    return NetworkRow(shown, tuple(sorted((hit.name for hit in others), key=place_of_name)))
+    return NetworkRow(shown, tuple(sorted([hit.name for hit in others], key=place_of_name)))
 
 
 def answer_view(query: str, answer: Answer, rows: Sequence[NetworkRow] = ()) -> RenderableType:
@@ -253,7 +252,8 @@ def _relatives(
     query: str, rows: Sequence[NetworkRow], width: int | None, *, with_figures: bool
 ) -> Table:
     title = f"Relatives of {query}"
-    measured = [_MEASURED] if with_figures and any(row.published for row in rows) else []
+    figures = [row.published if with_figures else None for row in rows]
+    measured = _MEASURED if any(figures) else ()
     table = Table(
         title=title,
         title_style="bold",
@@ -266,18 +266,25 @@ def _relatives(
     # People copy names into the next command: in a narrow terminal a name takes a second line, and
     # other texts are cut.
     table.add_column("name", overflow="fold")
-    is_named = all(row.hit.name.startswith(f"{_library(row.hit)}:") for row in rows)
-    libraries = [] if is_named else ["library"]
-    for column in (*libraries, "family", "task"):
+    # Without their versions.
+    libraries = [row.hit.library.partition(" ")[0] for row in rows]
+    unnamed = [
+        row
+        for row, library in zip(rows, libraries, strict=True)
+        if not row.hit.name.startswith(f"{library}:")
+    ]
+    for column in (*(["library"] if unnamed else ()), "family", "task"):
         table.add_column(column, overflow="ellipsis", no_wrap=True, max_width=width)
-    for column in ("params", *chain(*measured), "score"):
+    for column in ("params", *measured, "score"):
         table.add_column(column, justify="right", no_wrap=True)
-    for rank, row in enumerate(rows, start=1):
+    for rank, (row, library, published) in enumerate(
+        zip(rows, libraries, figures, strict=True), start=1
+    ):
         hit = row.hit
-        texts = [*([_library(hit)] if libraries else []), hit.family, hit.task]
-        figures = _published(row) if measured else ()
+        texts = (*([library] if unnamed else ()), hit.family, hit.task)
+        cells = _figure_cells(published) if measured else ()
         parameters = human(hit.parameters) if hit.parameters else "-"
-        table.add_row(str(rank), hit.name, *texts, parameters, *figures, f"{hit.score:.3f}")
+        table.add_row(str(rank), hit.name, *texts, parameters, *cells, f"{hit.score:.3f}")
         for copy in _copies(row):
             table.add_row(*copy)
     return table
@@ -295,14 +302,8 @@ def _copies(row: NetworkRow) -> Iterator[tuple[str, Text]]:
         yield "", Text(f"and {more} more", "dim")
 
 
-def _library(hit: Hit) -> str:
-    """The library of a hit, without its version."""
-    return hit.library.partition(" ")[0]
-
-
-def _published(row: NetworkRow) -> tuple[str, str]:
+def _figure_cells(figures: Published | None) -> tuple[str, str]:
     """Percent of ImageNet's images, and images a second, as timm has measured them."""
-    figures = row.published
     if figures is None:
         return "", ""
     speed = f"{figures.images_per_s:,.0f}" if figures.images_per_s else ""
