@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from nar.zoo.sources import SOURCES, Source
+from nar.zoo.source import Source
+from nar.zoo.sources import shipped_sources
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "corpus.md"
@@ -25,7 +26,7 @@ def table() -> str:
         rows = pq.read_table(shard, columns=["source", "task"]).to_pylist()
         for row in rows:
             tasks[row["source"]][row["task"]] += 1
-    sources = sorted(SOURCES, key=lambda source: source.name)
+    sources = sorted(shipped_sources(), key=lambda source: source.name)
     return HEAD + "".join(_row(source, set(extras), tasks[source.name]) for source in sources)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nar.zoo.sources import SOURCES as MODELS
+from nar.zoo.sources import shipped_sources
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("nar", "cluster", "benchmark")
@@ -37,7 +37,11 @@ SEARCHES = {"motifs", "encoding", "index", "wire", "client", "serve", "config"}
 
 # Third-party packages that belong to some rooms; every other library may be anywhere.
 OWNERS = {
-    **{library: ("nar/zoo/",) for each in MODELS for library in (each.library, *each.parts)},
+    **{
+        library: ("nar/zoo/",)
+        for each in shipped_sources()
+        for library in (each.library, *each.parts)
+    },
     "ray": ("cluster/",),
     "grpc": ("nar/wire/", "nar/client/", "nar/serve/", "nar/v1/", "nar/index/", "cluster/"),
     **dict.fromkeys(("grpc_health", "grpc_reflection"), ("nar/serve/", "cluster/demo.py")),

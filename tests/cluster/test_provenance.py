@@ -1,7 +1,7 @@
 """What decides a capture: declared versions, those of its own libraries, and a file's content."""
 
 import sys
-from importlib import import_module, metadata
+from importlib import metadata
 
 import pytest
 
@@ -46,13 +46,12 @@ def toy_identity(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     # Byte code is told apart by second and size of its file: too little for a file written twice.
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    registered = sources.SOURCES
 
     def of(module, parts=(), version=1):
         text = TOY.format(parts=parts, version=version)
         (tmp_path / f"{module}.py").write_text(text)
         monkeypatch.delitem(sys.modules, module, raising=False)
-        monkeypatch.setattr(sources, "SOURCES", (*registered, import_module(module).TOY))
+        monkeypatch.setitem(sources.MODULES, "toy", module)
         return identity("toy:one")
 
     return of

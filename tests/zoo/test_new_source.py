@@ -49,7 +49,7 @@ TOY = Source(
 @pytest.fixture(autouse=True)
 def registered(monkeypatch):
     """The one thing that a new source asks for: a row of the registry."""
-    monkeypatch.setattr(sources, "SOURCES", (*sources.SOURCES, TOY))
+    monkeypatch.setitem(sources.MODULES, "toy", __name__)
 
 
 def test_it_is_listed_and_selected():

@@ -129,7 +129,7 @@ def test_a_broken_one_names_its_package_and_leaves_the_others(tmp_path, on_path,
 
 
 def test_a_broken_one_is_left_out_of_all_that_is_installed(tmp_path, on_path, monkeypatch):
-    monkeypatch.setattr(sources, "SOURCES", ())
+    monkeypatch.setattr(sources, "MODULES", {})
     register(tmp_path, "broken = another_zoo:SOURCE")
     on_path(tmp_path)
     selection = select("corpus")

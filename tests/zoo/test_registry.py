@@ -12,7 +12,7 @@ from nar.corpus.datasheet import datasheet
 from nar.corpus.manifest import Manifest, Totals
 from nar.own import resolve
 from nar.zoo.libraries import APART
-from nar.zoo.sources import SOURCES, package_of, source_names
+from nar.zoo.sources import package_of, shipped_sources, source_names
 
 ROOT = Path(__file__).parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -20,6 +20,7 @@ PROJECT = PYPROJECT["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 # Licences that let anyone read the code and publish what was read from it.
 PERMISSIVE = {"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}
+SOURCES = shipped_sources()
 # Extras that no source needs.
 NO_SOURCES = {
     "all", "capture", "cluster", "cyclonedx", "dev", "docs", "index", "mcp", "pandas",

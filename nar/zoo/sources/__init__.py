@@ -1,4 +1,7 @@
-"""The registry of sources of architectures: one module and one record a source.
+"""The registry of sources of architectures: a row of `MODULES` and one record a source.
+
+The record bears the name of its source in capitals. Its module is imported when a name asks for the
+source, not before.
 
 Other packages register sources by an entry point of the group ``nar.sources``. Where NAR and the
 package are installed side by side, ``mine:<model>`` is a name like any other::
@@ -7,45 +10,19 @@ package are installed side by side, ``mine:<model>`` is a name like any other::
     mine = "my_zoo:SOURCE"
 
 ``my_zoo.SOURCE`` is a `nar.zoo.source.Source` whose name is ``mine``: see
-``deploy/examples/private_zoo``. A package is imported when a name asks for its source, not before.
+``deploy/examples/private_zoo``. Such a package is imported when a name asks for its source, too.
 """
 
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
-from importlib import metadata
+from importlib import import_module, metadata
+from typing import Final
 
 from nar.base.errors import PluginError, UnknownArchitectureError
 from nar.zoo.libraries import installed
 from nar.zoo.source import Source
-from nar.zoo.sources import tabled
-from nar.zoo.sources.click_through import DEEPCTR_TORCH, TORCH_RECHUB
-from nar.zoo.sources.darts.models import DARTS
-from nar.zoo.sources.diffusers import DIFFUSERS
-from nar.zoo.sources.effdet import EFFDET
-from nar.zoo.sources.litgpt import LITGPT
-from nar.zoo.sources.mmdet import MMDET
-from nar.zoo.sources.mmseg import MMSEG
-from nar.zoo.sources.open_clip import OPEN_CLIP
-from nar.zoo.sources.openmmlab.whole_models import MMACTION, MMOCR, MMPOSE, MMPRETRAIN
-from nar.zoo.sources.papers import PAPERS
-from nar.zoo.sources.pyg import PYG
-from nar.zoo.sources.pythae import PYTHAE
-from nar.zoo.sources.pytorchcv import PYTORCHCV
-from nar.zoo.sources.smp import SMP
-from nar.zoo.sources.stable_baselines3 import STABLE_BASELINES3
-from nar.zoo.sources.stanza import STANZA
-from nar.zoo.sources.time_series import NEURALFORECAST, PYPOTS
-from nar.zoo.sources.timm import TIMM
-from nar.zoo.sources.torchsr import TORCHSR
-from nar.zoo.sources.torchvision import TORCHVISION
-from nar.zoo.sources.torchvision_detection import TORCHVISION_DETECTION
-from nar.zoo.sources.torchvision_segmentation import TORCHVISION_SEGMENTATION
-from nar.zoo.sources.transformers.composed import TRANSFORMERS_COMPOSED
-from nar.zoo.sources.transformers.models import TRANSFORMERS
-from nar.zoo.sources.vit_pytorch import VIT_PYTORCH
-from nar.zoo.sources.x_transformers import X_TRANSFORMERS
-from nar.zoo.sources.yolo import YOLO
 
 GROUP = "nar.sources"
 
@@ -107,64 +84,75 @@ def _owner(entry: metadata.EntryPoint) -> str:
     return f"{distribution.name} {distribution.version}"
 
 
-# In the order in which names of several sources are listed.
-SOURCES: tuple[Source, ...] = (
-    TIMM,
-    TORCHVISION,
-    TRANSFORMERS,
-    LITGPT,
-    DIFFUSERS,
-    EFFDET,
-    MMDET,
-    MMPRETRAIN,
-    MMSEG,
-    MMPOSE,
-    MMOCR,
-    MMACTION,
-    tabled.MONAI,
-    OPEN_CLIP,
-    PYTORCHCV,
-    TORCHSR,
-    VIT_PYTORCH,
-    tabled.TORCHAUDIO,
-    tabled.SPEECHBRAIN,
-    tabled.BRAINDECODE,
-    NEURALFORECAST,
-    PYG,
-    tabled.SPANDREL,
-    tabled.KORNIA,
-    PYTHAE,
-    tabled.TORCHGAN,
-    STANZA,
-    tabled.SUPAR,
-    tabled.LIBMULTILABEL,
-    tabled.ESM,
-    DEEPCTR_TORCH,
-    tabled.RTDL_REVISITING_MODELS,
-    STABLE_BASELINES3,
-    PYPOTS,
-    tabled.DYNAMIC_NETWORK_ARCHITECTURES,
-    tabled.PYTORCHVIDEO,
-    tabled.LIBREYOLO,
-    YOLO,
-    PAPERS,
-    tabled.ASTEROID,
-    tabled.DEMUCS,
-    tabled.NEURALOP,
-    TORCH_RECHUB,
-    SMP,
-    TORCHVISION_DETECTION,
-    TORCHVISION_SEGMENTATION,
-    TRANSFORMERS_COMPOSED,
-    X_TRANSFORMERS,
-    DARTS,
-)
+# Name of a source -> module of its record, in the order in which sources are listed.
+MODULES: Final[Mapping[str, str]] = {
+    "timm": "nar.zoo.sources.timm",
+    "torchvision": "nar.zoo.sources.torchvision",
+    "transformers": "nar.zoo.sources.transformers.models",
+    "litgpt": "nar.zoo.sources.litgpt",
+    "diffusers": "nar.zoo.sources.diffusers",
+    "effdet": "nar.zoo.sources.effdet",
+    "mmdet": "nar.zoo.sources.mmdet",
+    "mmpretrain": "nar.zoo.sources.openmmlab.whole_models",
+    "mmseg": "nar.zoo.sources.mmseg",
+    "mmpose": "nar.zoo.sources.openmmlab.whole_models",
+    "mmocr": "nar.zoo.sources.openmmlab.whole_models",
+    "mmaction": "nar.zoo.sources.openmmlab.whole_models",
+    "monai": "nar.zoo.sources.tabled",
+    "open_clip": "nar.zoo.sources.open_clip",
+    "pytorchcv": "nar.zoo.sources.pytorchcv",
+    "torchsr": "nar.zoo.sources.torchsr",
+    "vit_pytorch": "nar.zoo.sources.vit_pytorch",
+    "torchaudio": "nar.zoo.sources.tabled",
+    "speechbrain": "nar.zoo.sources.tabled",
+    "braindecode": "nar.zoo.sources.tabled",
+    "neuralforecast": "nar.zoo.sources.time_series",
+    "pyg": "nar.zoo.sources.pyg",
+    "spandrel": "nar.zoo.sources.tabled",
+    "kornia": "nar.zoo.sources.tabled",
+    "pythae": "nar.zoo.sources.pythae",
+    "torchgan": "nar.zoo.sources.tabled",
+    "stanza": "nar.zoo.sources.stanza",
+    "supar": "nar.zoo.sources.tabled",
+    "libmultilabel": "nar.zoo.sources.tabled",
+    "esm": "nar.zoo.sources.tabled",
+    "deepctr_torch": "nar.zoo.sources.click_through",
+    "rtdl_revisiting_models": "nar.zoo.sources.tabled",
+    "stable_baselines3": "nar.zoo.sources.stable_baselines3",
+    "pypots": "nar.zoo.sources.time_series",
+    "dynamic_network_architectures": "nar.zoo.sources.tabled",
+    "pytorchvideo": "nar.zoo.sources.tabled",
+    "libreyolo": "nar.zoo.sources.tabled",
+    "yolo": "nar.zoo.sources.yolo",
+    "papers": "nar.zoo.sources.papers",
+    "asteroid": "nar.zoo.sources.tabled",
+    "demucs": "nar.zoo.sources.tabled",
+    "neuralop": "nar.zoo.sources.tabled",
+    "torch_rechub": "nar.zoo.sources.click_through",
+    "smp": "nar.zoo.sources.smp",
+    "torchvision_detection": "nar.zoo.sources.torchvision_detection",
+    "torchvision_segmentation": "nar.zoo.sources.torchvision_segmentation",
+    "transformers_composed": "nar.zoo.sources.transformers.composed",
+    "x_transformers": "nar.zoo.sources.x_transformers",
+    "darts": "nar.zoo.sources.darts.models",
+}
+
+
+def shipped_source(name: str) -> Source | None:
+    """The source that NAR has under a name; None for no source of NAR's."""
+    module = MODULES.get(name)
+    source: Source | None = getattr(import_module(module), name.upper()) if module else None
+    return source
+
+
+def shipped_sources() -> tuple[Source, ...]:
+    """All sources that NAR has: their modules are imported."""
+    return tuple(filter(None, map(shipped_source, MODULES)))
 
 
 def source_names() -> tuple[str, ...]:
     """What stands before the colon of specs: NAR's sources, then those of other packages."""
-    own = tuple(source.name for source in SOURCES)
-    return (*own, *(name for name in plugin_names() if name not in own))
+    return (*MODULES, *(name for name in plugin_names() if name not in MODULES))
 
 
 def source_of(spec: str) -> Source | None:
@@ -180,8 +168,7 @@ def source_of(spec: str) -> Source | None:
         'timm'
     """
     prefix = spec.partition(":")[0]
-    own = next((source for source in SOURCES if source.name == prefix), None)
-    return own or plugin_source(prefix)
+    return shipped_source(prefix) or plugin_source(prefix)
 
 
 def package_of(library: str) -> tuple[str, str] | None:
@@ -195,7 +182,7 @@ def package_of(library: str) -> tuple[str, str] | None:
 
 def _distribution(library: str) -> str:
     """The package that the records name for a library; empty where it bears the same name."""
-    named = (source.distribution for source in SOURCES if source.library == library)
+    named = (source.distribution for source in shipped_sources() if source.library == library)
     return next(filter(None, named), "")
 
 
@@ -204,7 +191,7 @@ def licences() -> dict[str, str]:
 
     A source that another package registers and that cannot be used is left out.
     """
-    sources = list(SOURCES)
+    sources = list(shipped_sources())
     for name in plugin_names():
         with suppress(PluginError):
             sources.extend(filter(None, [plugin_source(name)]))
