@@ -230,14 +230,17 @@ def origin(
 @reporting_errors
 def pairs(
     results: Annotated[Path | None, typer.Option(help="Directory that gets the page.")] = None,
+    target: Annotated[
+        Path | None, typer.Option(help="File that gets the scorer: pair_scorer.json.")
+    ] = None,
     work: Work = DEFAULT_WORK,
 ) -> None:
-    """Measure what a learned pair scorer adds, on what selects a model; some four minutes."""
+    """Learn what ranks hits by copy once more, on what selects a model; some two minutes."""
     from benchmark.pairs.page import as_markdown, write_page
 
     directory = Workspace(work).evaluation
     if results is not None:
-        write_page(results, directory)
+        write_page(results, directory, target)
     else:
         sys.stdout.write(as_markdown(directory))
 

@@ -10,6 +10,7 @@ from benchmark.methods.second import Origin, second_stage
 from benchmark.scoring.ranking import Matrix, Second, Weights
 from benchmark.tasks.questions import Questions
 from benchmark.tasks.task import Task
+from nar.answers.pairs import shipped_scorer
 from nar.base.errors import InvalidInputError
 from nar.encoding.default.recipe import DefaultConfig
 from nar.graphs.by import By
@@ -86,7 +87,7 @@ def _default(
     has_second: bool = False,
 ) -> Method:
     config = DefaultConfig.of(trial.motifs, trial.recipe)
-    parts, second = " and parts" * trial.parts, f" {Origin()!r}" * has_second
+    parts, second = " and parts" * trial.parts, f" {Origin()!r} {_scorer()}" * has_second
     return Method(
         name,
         title,
@@ -96,6 +97,12 @@ def _default(
         weights=lambda by: config.weights(by, trial.blocks),
         second=second_stage if has_second else lambda _task, _asked: None,
     )
+
+
+def _scorer() -> str:
+    """The scorer of the second stage, as text."""
+    scorer = shipped_scorer()
+    return f"{scorer.counts} {scorer.weights.tolist()}" if scorer else ""
 
 
 def _macro(name: str, variant: macro.Variant) -> Method:

@@ -1,5 +1,8 @@
 """Second stages: the first answers to a query, ranked once more by what a cosine does not see.
 
+By copy, answers are ranked as `nar.answers.known_codes` ranks them, with the scorer that ships; how
+rare a code is, is counted in what was learned.
+
 What a design was made from is ranked as `nar.answers.origin` ranks it, but for what must not be
 known: of the children of a family only those count that were learned, so that nothing is read of
 the family that asks.
@@ -14,15 +17,18 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.methods.reading import read
+from benchmark.pairs.codes import Vocabulary, coded
 from benchmark.scoring.ranking import NOBODY, Second
 from benchmark.tasks.questions import Numbers, Questions
 from benchmark.tasks.task import Task
+from nar.answers.answer import RANKED
 from nar.answers.origin import BUILT_UPON, COMPARED, one_holds_the_other
+from nar.answers.pairs import Coded, PairScorer, shipped_scorer
 from nar.answers.part_of import Reading, reading
 from nar.labels.lineage import parents, year_of
+from nar.motifs.config import MotifConfig
 
-# As many first answers are ranked once more as an answer ranks.
-RANKED: Final = 100
 _DECIMALS: Final = 6
 # Readings that are kept: a hundred megabytes of graphs of usual size.
 _KEPT: Final = 4_096
@@ -49,7 +55,28 @@ CHOSEN: Final = Origin()
 
 def second_stage(task: Task, asked: Questions, origin: Origin = CHOSEN) -> Second | None:
     """The second stage of some questions; None where they have none."""
-    return _by_origin(task, asked, origin) if asked.by == "origin" else None
+    if asked.by == "origin":
+        return _by_origin(task, asked, origin)
+    scorer = shipped_scorer()
+    return by_copy(task, scorer) if asked.by == "copy" and scorer else None
+
+
+def by_copy(task: Task, scorer: PairScorer) -> Second:
+    """The second stage by copy."""
+    codes = _coded(task)
+
+    def order(query: int, items: Numbers, scores: NDArray[np.floating]) -> Numbers:
+        pairs = codes.compared(query, codes, items)
+        return items[scorer.order(scores, scorer.scores(pairs))]
+
+    return Second(RANKED, order)
+
+
+@lru_cache(maxsize=1)
+def _coded(task: Task) -> Coded:
+    """All graphs of a task by their codes."""
+    sets = read(task.graphs, MotifConfig()).sets
+    return coded(sets, task.graphs, Vocabulary.of(sets.take(task.train)))
 
 
 def _by_origin(task: Task, asked: Questions, origin: Origin) -> Second:

@@ -41,11 +41,14 @@ EXPLAINED: Final = 3
 # Hits of each answer that may cover the query. Chosen: the normal form of a hit takes 3 to 15 ms,
 # and the nearest by copy or by design mostly covers most.
 COVERING: Final = 1
+# Hits by copy that are ranked once more. Chosen: more cost more, and on validation data the
+# original stands among so many for nearly all (`results/pairs.md`).
+RANKED: Final = 100
 # Hits of the searches that parts need besides the query. They run without its filter, which would
 # hide needed hits.
 _TOP_K: Final[Mapping[By, int]] = {
     "design": COMPARED,
-    "copy": COMPARED,
+    "copy": RANKED,
     "family": HITS,
     "trunk": HITS,
 }
@@ -53,8 +56,9 @@ _TOP_K: Final[Mapping[By, int]] = {
 _name_of: Final = attrgetter("name")
 _source_of: Final = attrgetter("source")
 
-Find = Callable[[Sequence[Query]], list[Answer | NarError]]
+Find = Callable[[Sequence[Query], Sequence[Query]], list[Answer | NarError]]
 Rows = Callable[[Sequence[str]], Mapping[str, IndexRow]]
+Again = Callable[[ComputationalGraph, Sequence[Hit], int | None], Sequence[Hit]]
 
 
 class Graphs(Protocol):
@@ -80,16 +84,23 @@ class NoGraphs:
 
 
 def answer_all(
-    queries: Sequence[Query], find: Find, graphs: Graphs, rows: Rows, max_nodes: int | None = None
+    queries: Sequence[Query],
+    find: Find,
+    graphs: Graphs,
+    rows: Rows,
+    max_nodes: int | None = None,
+    again: Again = lambda _graph, hits, _max_nodes: hits,
 ) -> list[Answer | NarError]:
     """Answer queries together, each with the parts that it asks for.
 
     Args:
         queries: The queries.
-        find: Finds, for all queries at once, their hits and what is the same as each.
+        find: Finds, for all queries at once and for those that their parts need, hits and what is
+            the same as each.
         graphs: Has the graphs of hits.
         rows: Rows of the index by name or id.
         max_nodes: Bound on the nodes of all graphs that are compared; None for any number.
+        again: Ranks the hits by copy of a graph once more, within such a bound.
 
     Returns:
         For each query its answer, or its error.
@@ -97,11 +108,12 @@ def answer_all(
     queries = [query if query.has_verdict else _without_parts(query) for query in queries]
     wanted = [query.parts | query.parts_if_new for query in queries]
     beside = [
-        Query(query.target, _TOP_K[by], by=by)
+        # Searches of one length run as one.
+        Query(query.target, max(_TOP_K[by], RANKED if by == "design" else 0), by=by)
         for query, parts in zip(queries, wanted, strict=True)
         for by in _searches(parts)
     ]
-    found = find([*queries, *beside])
+    found = find(queries, beside)
     further = iter(found[len(queries) :])
     reading = len([parts for parts in wanted if parts & READING])
     share = None if max_nodes is None else max_nodes // max(reading, 1)
@@ -111,9 +123,9 @@ def answer_all(
         for by in _searches(parts):
             each = next(further)
             if isinstance(each, Answer):
-                near[by] = each.hits
+                near[by] = each.hits[: _TOP_K[by]]
         if isinstance(answer, Answer) and parts:
-            answer = _Making(query, answer, near, graphs, rows, share).answer()
+            answer = _Making(query, answer, near, graphs, rows, share, again).answer()
         answers.append(answer)
     return answers
 
@@ -171,6 +183,7 @@ class _Making:
         graphs: Has the graphs of hits.
         rows: Rows of the index.
         max_nodes: Nodes of the graphs that are compared; None for any number.
+        again: Ranks hits by copy once more.
     """
 
     def __init__(
@@ -181,6 +194,7 @@ class _Making:
         graphs: Graphs,
         rows: Rows,
         max_nodes: int | None,
+        again: Again,
     ) -> None:
         self._query = query
         self._answer = answer
@@ -188,6 +202,7 @@ class _Making:
         self._graphs = graphs
         self._rows = rows
         self._max_nodes = max_nodes
+        self._again = again
 
     def answer(self) -> Answer:
         """The answer with the parts that the query asks for."""
@@ -261,7 +276,7 @@ class _Making:
         if answer.same_design:
             return [answer.same_design[0].name]
         like = answer.resemblance.name if answer.resemblance else ""
-        nearest = [hit.name for hit in (*self._near["copy"], *self._near["design"])[:1]]
+        nearest = [hit.name for hit in (*self._by_copy, *self._near["design"])[:1]]
         bodies = [body.name for body in (answer.bodies or ())[:1]]
         return list(dict.fromkeys([*([like] if like else nearest), *bodies]))
 
@@ -270,7 +285,7 @@ class _Making:
         known = shipped_codes()
         if self._network is None or known is None:
             return None
-        hits = compared_hits(self._near["copy"], self._near["design"], COVERING)
+        hits = compared_hits(self._by_copy, self._near["design"], COVERING)
         near = {name: item.graph for name, item in self._read(hits).items()}
         return coverage(self._network.graph, known, near)
 
@@ -325,6 +340,12 @@ class _Making:
         return None
 
     @cached_property
+    def _by_copy(self) -> Sequence[Hit]:
+        """The hits by copy, ranked once more."""
+        near, network = self._near["copy"], self._network
+        return self._again(network.graph, near, self._max_nodes) if network else near
+
+    @cached_property
     def _compared(self) -> Mapping[str, Architecture]:
         """The nearest hits with their graphs.
 
@@ -332,7 +353,7 @@ class _Making:
         ends, so that its graph says nothing more.
         """
         own = self._network
-        hits = compared_hits(self._near["copy"], self._near["design"])
+        hits = compared_hits(self._by_copy, self._near["design"])
         return self._read([hit for hit in hits if own and hit.topology != own.topology])
 
     @cached_property

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.answers.answer import Graphs, NoGraphs, answer_all
+from nar.answers.answer import RANKED, Graphs, NoGraphs, answer_all
 from nar.answers.novelty import Novelty
 from nar.answers.query import Answer, Query, Target, in_place
 from nar.answers.wrapping import TakenOff, Unwrapped, Wrapped, unwrapped
@@ -44,9 +44,7 @@ if TYPE_CHECKING:
 _COPIES: Final = 10
 _exact_of: Final = attrgetter("exact")
 _WIDER: Final = 10
-# Chosen: hits that are searched for where they are ranked once more. A search for so many costs
-# little more than one for ten.
-_RANKED_AGAIN: Final = 100
+_RANKED_AGAIN: Final = frozenset[By]({"copy", "origin"})
 
 
 class Embeds(Protocol):
@@ -83,12 +81,21 @@ Same = dict[Sameness, tuple[Hit, ...]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Resolved:
-    """A query whose vector is known; fingerprints and own id as far as its target has them."""
+    """A query whose vector is known; fingerprints and own id as far as its target has them.
+
+    ``is_beside``: parts of the answer to another query need its hits.
+    """
 
     query: Query
     vector: NDArray[np.float32]
     network: HasFingerprints | None = None
     own_id: str | None = None
+    is_beside: bool = False
+
+    @property
+    def is_ranked_again(self) -> bool:
+        """Whether a second stage ranks its first hits; parts rank theirs where they are made."""
+        return self.query.by in _RANKED_AGAIN and not self.is_beside
 
 
 class Retriever:
@@ -163,7 +170,9 @@ class Retriever:
         for position, each in behind.items():
             target = _without_wrapping(asked[position].target, each)
             asked[position] = replace(asked[position], target=target)
-        answers = answer_all(asked, self._find, self.graphs, self.index.get, self.max_nodes)
+        answers = answer_all(
+            asked, self._find, self.graphs, self.index.get, self.max_nodes, self._copies
+        )
         for position, each in behind.items():
             answer = answers[position]
             if isinstance(answer, Answer):
@@ -185,9 +194,19 @@ class Retriever:
         found = unwrapped(list(networks.values()), self.index.find_by_fingerprint)
         return {position: each for position, each in zip(networks, found, strict=True) if each}
 
-    def _find(self, queries: Sequence[Query]) -> list[Answer | NarError]:
-        """The hits of queries, what is the same, and their novelty: one look-up and one search."""
-        outcomes = self._resolve(queries)
+    def _find(self, queries: Sequence[Query], further: Sequence[Query]) -> list[Answer | NarError]:
+        """The hits of queries, what is the same, and their novelty: one look-up and one search.
+
+        Args:
+            queries: The queries.
+            further: What their parts need.
+        """
+        outcomes = [
+            replace(one, is_beside=True)
+            if isinstance(one, _Resolved) and position >= len(queries)
+            else one
+            for position, one in enumerate(self._resolve([*queries, *further]))
+        ]
         resolved = [one for one in outcomes if isinstance(one, _Resolved)]
         same = self._same(resolved)
         beside = self._beside(resolved, same)
@@ -263,7 +282,7 @@ class Retriever:
         A query for networks whose first hits are copies of fewer, or one for origins whose first
         hits are of its own family, is searched for again, wider.
         """
-        widths = [self._width(one.query) for one in asked]
+        widths = [self._width(one) for one in asked]
         found = self._nearest(asked, widths)
         while short := [
             position
@@ -282,8 +301,7 @@ class Retriever:
                 found[position] = hits
         share = None
         if self.max_nodes is not None:
-            by_origin = sum(one.query.by == "origin" for one in asked)
-            share = self.max_nodes // max(by_origin, 1)
+            share = self.max_nodes // max(sum(one.is_ranked_again for one in asked), 1)
         return [
             _first(one.query, self._in_order(one, hits, share))
             for one, hits in zip(asked, found, strict=True)
@@ -296,12 +314,12 @@ class Retriever:
             hits = [hit for hit in hits if not own.is_of(hit)]
         return len(hits) if one.query.counted == "hits" else len(_networks(hits))
 
-    def _width(self, query: Query) -> int:
+    def _width(self, one: _Resolved) -> int:
         """How many hits are searched for at first."""
-        width = query.top_k
-        if query.counted == "networks":
-            width = min(_COPIES * query.top_k, self.max_hits)
-        return max(width, _RANKED_AGAIN) if query.by == "origin" else width
+        width = one.query.top_k
+        if one.query.counted == "networks":
+            width = min(_COPIES * width, self.max_hits)
+        return max(width, RANKED) if one.is_ranked_again else width
 
     def _in_order(
         self, one: _Resolved, hits: Sequence[Hit], max_nodes: int | None
@@ -309,6 +327,9 @@ class Retriever:
         """Hits in the order in which they are shown."""
         if one.query.by == "origin":
             return self._origins(one, hits, max_nodes)
+        if one.is_ranked_again:
+            graph = self._graph_of(one)
+            return hits if graph is None else self._copies(graph, hits, max_nodes)
         # An index orders equal scores by id. As many hits as are asked for stay so: were they
         # ordered anew, a longer list would not begin as a shorter one. Names of one network stand
         # in one row, whose name is chosen there.
@@ -328,11 +349,23 @@ class Retriever:
         """What a query may have been made from."""
         from nar.answers.origin import origins
 
-        own, network = self._own(one, hits), one.network
-        if isinstance(network, IndexRow):
-            known = self.graphs.graphs([network.name], [network.source])
-            own = replace(own, graph=next((item.graph for item in known.values()), None))
-        return origins(own, hits, self.graphs, max_nodes)
+        return origins(self._own(one, hits), hits, self.graphs, max_nodes)
+
+    def _copies(
+        self, graph: ComputationalGraph, hits: Sequence[Hit], max_nodes: int | None
+    ) -> Sequence[Hit]:
+        """What a graph may be a copy, a change or a part of."""
+        from nar.answers.known_codes import ranked_again
+
+        return ranked_again(graph, hits, self.graphs, max_nodes)
+
+    def _graph_of(self, one: _Resolved) -> ComputationalGraph | None:
+        """The graph of a query, or of the row that it names; None where nobody has it."""
+        row = one.network
+        if not isinstance(row, IndexRow):
+            return _graph(one.query.target)
+        known = self.graphs.graphs([row.name], [row.source])
+        return next((item.graph for item in known.values()), None)
 
     def _own(self, one: _Resolved, hits: Sequence[Hit]) -> "Own":
         """What of the hits is the query's own family or design; the graph is the query's."""
@@ -343,7 +376,7 @@ class Retriever:
         families = {hit.family for hit in hits if hit.topology in topologies}
         if isinstance(network, IndexRow):
             families.add(network.family)
-        return Own(_graph(one.query.target), frozenset(families), topologies)
+        return Own(self._graph_of(one), frozenset(families), topologies)
 
     def _nearest(self, asked: Sequence[_Resolved], widths: Sequence[int]) -> list[list[Hit]]:
         own_ids = [one.own_id for one in asked]

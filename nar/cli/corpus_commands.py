@@ -124,6 +124,19 @@ def read_cards(corpus: CorpusChoice, target: Path, *, as_json: bool) -> None:
     show(result, lambda: f"{len(rows):,} cards, {size:,} bytes, in {target}", as_json=as_json)
 
 
+def read_codes(corpus: CorpusChoice, target: Path, *, as_json: bool) -> None:
+    """Write the exact codes of a corpus, by which hits by copy are ranked once more."""
+    from nar.answers.known_codes import write_known_codes
+
+    shards = Corpus(corpus.directory()).shards()
+    with stderr.status("reading codes"):
+        networks = write_known_codes(target, (item for _, items in shards for item in items))
+    size = target.stat().st_size
+    result = {"codes": str(target), "networks": networks, "bytes": size}
+    text = f"codes of {networks:,} networks, {size:,} bytes, in {target}"
+    show(result, lambda: text, as_json=as_json)
+
+
 def _finish(written: Manifest, target: Path, *, as_json: bool) -> None:
     """Write the datasheet of a corpus that was just written, and say how large it is."""
     # It names the licences of all sources, whose libraries take seconds to import.

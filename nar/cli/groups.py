@@ -137,6 +137,21 @@ def corpus_cards(
     corpus_commands.read_cards(CorpusChoice(work, corpus), target, as_json=as_json)
 
 
+@corpora.command("codes")
+@reporting_errors
+def corpus_codes(
+    target: Annotated[Path, typer.Argument(help="File that gets the codes: codes.npz.")],
+    work: Work = DEFAULT_WORK,
+    corpus: Corpus = None,
+    as_json: AsJson = False,
+) -> None:
+    """Read the exact codes of each network, by which --by copy ranks once more; a minute."""
+    from nar.choices import CorpusChoice
+    from nar.cli import corpus_commands
+
+    corpus_commands.read_codes(CorpusChoice(work, corpus), target, as_json=as_json)
+
+
 @atlases.command("pack")
 @reporting_errors
 def atlas_pack(

@@ -6,8 +6,9 @@ import pytest
 from benchmark.methods.default import MOTIFS
 from benchmark.methods.reading import read_anew
 from benchmark.pairs.changes import changed
-from benchmark.pairs.codes import KINDS, SHARED, SIZES, Coded, Vocabulary
+from benchmark.pairs.codes import Vocabulary, coded
 from benchmark.pairs.scorer import learned
+from nar.answers.pairs import COLUMNS, KINDS, SHARED
 from nar.graphs.canonical import canonical
 from tests.graphs import bert, graph_of, resnet
 
@@ -15,22 +16,22 @@ GRAPHS = [canonical(each) for each in (bert(2), bert(4), resnet([1, 1]), resnet(
 
 
 @pytest.fixture(scope="module")
-def coded():
+def networks():
     sets = read_anew(GRAPHS, MOTIFS).sets
-    return Coded.of(sets, GRAPHS, Vocabulary.of(sets))
+    return coded(sets, GRAPHS, Vocabulary.of(sets))
 
 
-def test_a_network_contains_itself_and_is_as_large(coded):
-    pairs = coded.compared(0, coded, np.array([0, 2]))
-    assert pairs.shape == (2, SHARED + SIZES)
-    has_codes = coded.totals[0] > 1
+def test_a_network_contains_itself_and_is_as_large(networks):
+    pairs = networks.compared(0, networks, np.array([0, 2]))
+    assert pairs.shape == (2, len(COLUMNS))
+    has_codes = networks.totals[0] > 1
     shares = pairs[0, :SHARED].reshape(3, KINDS)[:, has_codes]
     assert shares == pytest.approx(np.ones_like(shares))
     assert not pairs[0, SHARED:].any()
 
 
-def test_relatives_share_more_than_strangers(coded):
-    relative, stranger = coded.compared(0, coded, np.array([1, 2]))
+def test_relatives_share_more_than_strangers(networks):
+    relative, stranger = networks.compared(0, networks, np.array([1, 2]))
     assert relative[:SHARED].sum() > stranger[:SHARED].sum()
     # The larger one contains the smaller better than the smaller one the larger.
     assert relative[: 2 * KINDS].reshape(2, KINDS).sum(axis=1).tolist() == sorted(
@@ -51,7 +52,7 @@ def test_a_scorer_learns_which_column_tells():
     rng = np.random.default_rng(0)
     pairs = rng.standard_normal((200, 12, 4)).astype(np.float32)
     right = pairs[:, :, 2] == pairs[:, :, 2].max(axis=1, keepdims=True)
-    scorer = learned(pairs, right)
+    scorer = learned(pairs, right, 0.02)
     assert np.abs(scorer.weights).argmax() == 2
     scores = scorer.scores(pairs[0])
     assert scores.argmax() == right[0].argmax()
