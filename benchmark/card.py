@@ -453,7 +453,9 @@ def _ratio_given(model: str, given: Given) -> object:
 
 def _stem_given(model: str, given: Given) -> object:
     size = _encoder_number("patch_size", model, given)
-    if getattr(given.get("embed_layer"), "__name__", "PatchEmbed") != "PatchEmbed":
+    layer = given.get("embed_layer")
+    # A convolutional network before the blocks is given as a class with arguments, without a name.
+    if layer is not None and getattr(layer, "__name__", "") != "PatchEmbed":
         return None
     return f"patches of {size}" if size else None
 

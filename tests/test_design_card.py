@@ -180,7 +180,100 @@ def test_a_sentence_says_what_was_read(text):
     assert card_text(replace(CARDS[text], block="conv 3")) == text
 
 
-def test_a_bottleneck_is_not_said_to_be_an_mlp():
-    card = DesignCard(kind="cnn", mlp="plain", mlp_ratio=0.25)
-    assert "MLP" not in card_text(card)
-    assert "a plain MLP of ratio 4" in card_text(replace(card, mlp_ratio=4.0))
+class Bottleneck(nn.Module):
+    """Two layers of one place, and one between them that may read its neighbours."""
+
+    def __init__(self, inside, kernel, groups=1):
+        super().__init__()
+        self.first, self.last = nn.Conv2d(16, inside, 1), nn.Conv2d(inside, 16, 1)
+        self.between = nn.Conv2d(inside, inside, kernel, padding=kernel // 2, groups=groups)
+
+    def forward(self, x):
+        return x + self.last(functional.relu(self.between(functional.relu(self.first(x)))))
+
+
+class Pointwise(nn.Module):
+    """The MLP of a ConvNeXt behind its depthwise convolution."""
+
+    def __init__(self):
+        super().__init__()
+        self.mix = nn.Conv2d(16, 16, 7, padding=3, groups=16)
+        self.first, self.last = nn.Conv2d(16, 64, 1), nn.Conv2d(64, 16, 1)
+
+    def forward(self, x):
+        return x + self.last(functional.gelu(self.first(self.mix(x))))
+
+
+@pytest.mark.parametrize(
+    ("block", "mlp"),
+    [
+        (lambda: Bottleneck(4, 3), (None, None)),
+        (lambda: Bottleneck(8, 3, groups=2), (None, None)),
+        (lambda: Bottleneck(64, 3, groups=64), (None, None)),
+        (Pointwise, ("plain", 4.0)),
+    ],
+)
+def test_a_bottleneck_mixes_places_and_is_no_mlp(block, mlp):
+    model = nn.Sequential(nn.Conv2d(3, 16, 4, 4), nn.Sequential(*(block() for _ in range(3))))
+    card = card_of(model, torch.zeros(1, 3, 32, 32))
+    assert (card.mlp, card.mlp_ratio) == mlp
+    assert ("MLP" in card_text(card)) == (mlp[0] is not None)
+
+
+class Experts(nn.Module):
+    """A token goes through some of its experts, which are one layer of many weights."""
+
+    def __init__(self, experts, picked):
+        super().__init__()
+        self.picked = picked
+        self.norm, self.router = nn.RMSNorm(32), nn.Linear(32, experts)
+        self.up = nn.Parameter(torch.zeros(experts, 32, 64))
+        self.down = nn.Parameter(torch.zeros(experts, 64, 32))
+
+    def forward(self, x):
+        tokens = self.norm(x).flatten(0, 1)
+        weights, which = self.router(tokens).softmax(-1).topk(self.picked)
+        inner = functional.silu(torch.einsum("td,tkdh->tkh", tokens, self.up[which]))
+        mixed = torch.einsum("tkh,tkhd->tkd", inner, self.down[which])
+        return x + (weights[..., None] * mixed).sum(1).view_as(x)
+
+
+@pytest.mark.parametrize(("experts", "picked"), [(4, 2), (8, 1), (6, 3)])
+def test_a_mixture_says_how_many_experts_a_token_goes_through(experts, picked):
+    model = nn.Sequential(*(Experts(experts, picked) for _ in range(3)))
+    card = card_of(model, torch.zeros(1, 8, 32))
+    assert (card.mlp, card.experts, card.top_k) == ("mixture", experts, picked)
+    assert f"{experts} experts, {picked} at a time" in card_text(card)
+
+
+def test_the_layers_in_a_list_of_a_block_are_no_blocks():
+    class Attends(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm = nn.RMSNorm(32)
+            self.mixed = nn.MultiheadAttention(32, 4, batch_first=True)
+
+        def forward(self, x):
+            inner = self.norm(x)
+            return x + self.mixed(inner, inner, inner, need_weights=False)[0]
+
+    class Thinks(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm, self.up, self.down = nn.RMSNorm(32), nn.Linear(32, 64), nn.Linear(64, 32)
+
+        def forward(self, x):
+            return x + self.down(functional.relu(self.up(self.norm(x))))
+
+    class Three(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.ModuleList([Attends(), Attends(), Thinks()])
+
+        def forward(self, x):
+            for layer in self.layer:
+                x = layer(x)
+            return x
+
+    model = nn.Sequential(*(Three() for _ in range(4)))
+    assert card_of(model, torch.zeros(1, 8, 32)).depth == 4

@@ -176,6 +176,7 @@ class _Reading:
             stem=self._stem(),
             head=self._head(),
             experts=self._experts(),
+            top_k=self._top_k(),
         )
 
     # Attention.
@@ -503,6 +504,7 @@ class _Reading:
     def _inside(self, node: int) -> Literal["plain", "gated"] | None:
         """What stands before the last layer of an MLP: an activation, or a gate."""
         net = self._net
+        is_conv = net.ops[node] in _CONVS
         for _ in range(_REACH):
             node = net.operands[node][0]
             op = net.ops[node]
@@ -512,7 +514,11 @@ class _Reading:
                 return self._gate(node)
             if op in _ACTIVATIONS - _GATES:
                 above = self._layer_above(node)
-                return "plain" if above is not None and net.ops[above] in _LAYERS else None
+                if above is None or net.ops[above] not in _LAYERS:
+                    return None
+                # A bottleneck mixes places between its two layers, and an MLP does not.
+                is_spatial = net.ops[above] in _CONVS and net.attribute(above, "kernel") > 1
+                return None if is_spatial and is_conv else "plain"
             if op not in _NORMS and op not in {"mul", "conv_depthwise", "add", "concat"}:
                 return None
             if net.is_join(node) or not net.operands[node]:
@@ -564,18 +570,23 @@ class _Reading:
         return bool(self._routers)
 
     @cached_property
-    def _routers(self) -> list[int]:
-        """The layers that score experts."""
-        net = self._net
-        found = []
-        for node in self._body:
-            if net.ops[node] == "topk" and (layer := self._layer_above(node)) is not None:
-                found.append(layer)
-        return found
+    def _routers(self) -> Mapping[int, int]:
+        """The operators that pick experts, with the layers that score these."""
+        above = {
+            node: self._layer_above(node) for node in self._body if self._net.ops[node] == "topk"
+        }
+        return {node: layer for node, layer in above.items() if layer is not None}
 
     def _experts(self) -> int | None:
-        widths = {self._net.seen(node).output_width for node in self._routers}
+        widths = {self._net.seen(layer).output_width for layer in self._routers.values()}
         return widths.pop() if len(widths) == 1 else None
+
+    def _top_k(self) -> int | None:
+        """How many are picked; None where some pick more than others, as groups before experts."""
+        picked = {self._net.seen(node).output_width for node in self._routers}
+        experts = self._experts()
+        count = picked.pop() if len(picked) == 1 else None
+        return count if count and experts and count < experts else None
 
     # Both ends.
 

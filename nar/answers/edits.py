@@ -66,7 +66,7 @@ _RUNS: Final[tuple[_Run, ...]] = (
     _Run("experts", r".*\btopk\b.*", r".*"),
     _Run("stem", r".*\bconv\b.*", r".*", ("stem",)),
     _Run("shifted_windows", r".*\broll\b.*"),
-    _Run("shortcut", r"({_LAYER} )?add"),
+    _Run("shortcut", rf"({_LAYER} )?add"),
 )
 _SWAPS: Final[Mapping[EditKind, frozenset[str]]] = {
     "norm": with_any(Trait.NORM),

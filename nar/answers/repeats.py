@@ -164,7 +164,8 @@ def _is_alike(net: Net, each: _List) -> bool:
         for (one, first), (other, second) in pairwise(each.blocks.items())
         if one[:-1] == other[:-1]
     ]
-    return bool(shares) and sum(shares) / len(shares) >= _ALIKE
+    alike = sum(share >= _ALIKE for share in shares)
+    return bool(shares) and alike >= _ALIKE * len(shares)
 
 
 def _shared(net: Net, first: Sequence[int], second: Sequence[int]) -> float:

@@ -313,8 +313,7 @@ def _card_parts(card: "DesignCard") -> Iterator[str]:
         yield _attention_text(card)
     if card.positions:
         yield f"{card.positions} positions"
-    # What is narrower inside than outside is the bottleneck of a convolutional block, and no MLP.
-    if card.mlp and (card.mlp_ratio is None or card.mlp_ratio >= 1):
+    if card.mlp:
         ratio = f" of ratio {card.mlp_ratio:g}" if card.mlp_ratio else ""
         yield f"{_MLPS[card.mlp].format(_experts_text(card))}{ratio}"
     if card.activation:

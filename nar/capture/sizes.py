@@ -217,6 +217,9 @@ class _Reader:
             table = self._operations[operation.operands[0]].shape
             numbers |= {"input_width": table[0]} if table else {}
             numbers |= {"output_width": operation.shape[-1]}
+        elif operation.operator == "topk" and operation.shape:
+            # Of a router: how many experts a token goes through.
+            return numbers | {"output_width": operation.shape[-1]}
         elif "output_width" not in numbers:
             width = self._width(operation)
             numbers |= {} if width is None else {"output_width": width}
