@@ -7,7 +7,7 @@ import pytest
 from graphs import Drawing, random_graph
 
 from nar.answers.comparison import edits_between
-from nar.answers.edits import Edits
+from nar.answers.edits import Edits, kind_of_run
 from nar.corpus import Corpus, shipped_corpus
 from nar.graphs.canonical import canonical
 from nar.graphs.graph import ComputationalGraph
@@ -55,6 +55,20 @@ NAMED = [
 @pytest.mark.parametrize(("first", "second", "said"), NAMED)
 def test_a_named_pattern_is_said_by_its_name(first, second, said):
     assert edits_between(drawn(first), drawn(second)).text == said
+
+
+@pytest.mark.parametrize(
+    ("run", "kind"),
+    [
+        ("add", "shortcut"),
+        ("conv add", "shortcut"),
+        ("linear add", "shortcut"),
+        ("conv_grouped add", "shortcut"),
+        ("conv mul add", "operators"),
+    ],
+)
+def test_a_sum_that_comes_or_goes_is_a_shortcut(run, kind):
+    assert kind_of_run("", run, "body") == kind_of_run(run, "", "body") == kind
 
 
 def test_no_operator_differs():
