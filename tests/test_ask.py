@@ -130,7 +130,7 @@ def test_hits_are_drawn_on_the_map():
     figure = nar.search("timm:resnet50", top_k=5).plot()
     (axes,) = figure.axes
     everything, near, own = (each.get_offsets() for each in axes.collections)
-    assert (len(everything), len(near), len(own)) == (30_455, 5, 1)
+    assert (len(everything), len(near), len(own)) == (30_500, 5, 1)
     assert np.allclose(own[0], near[:3].mean(axis=0))
     assert [text.get_text() for text in axes.get_legend().get_texts()] == [
         "5 relatives", "timm:resnet50",
