@@ -36,9 +36,9 @@ from nar.views.answer import Report, answer_report, one_row_a_network
 Name = Annotated[
     str,
     Field(
-        description="A known name such as timm:resnet50 or resnet50, the path of an .onnx or .pt2 "
-        "file or of a config.json, or hf:ORG/NAME for a cached configuration; where the server "
-        "runs code, path/to/file.py:Class as well."
+        description="A known name such as timm:resnet50 or resnet50, the path of an .onnx, .tflite "
+        "or .pt2 file or of a config.json, or hf:ORG/NAME for a cached configuration; where the "
+        "server runs code, path/to/file.py:Class as well."
     ),
 ]
 Count = Annotated[int, Field(ge=1, le=100, description="Number of relatives.")]

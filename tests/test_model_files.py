@@ -196,7 +196,7 @@ def test_a_checkpoint_may_be_called_an_archive(tmp_path):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("m.TFLITE", "a TensorFlow Lite model, .*tf2onnx"),
+        ("m.KERAS", "a Keras model, .*keras.saving.load_model"),
         ("m.safetensors", "`nar search m.safetensors` in a shell reads a file of weights"),
         ("notes.xyz", "of no kind that NAR knows"),
     ],

@@ -68,11 +68,7 @@ _HDF5: Final = FileKind(
     ".h5 .hdf5 .hd5",
     "where it holds a whole model, " + _KERAS.way_out,
 )
-_TFLITE: Final = FileKind(
-    "a TensorFlow Lite model",
-    ".tflite .tfl .lite",
-    "`python -m tf2onnx.convert --tflite {path} --output model.onnx`" + MAKES_ONE,
-)
+TFLITE: Final = FileKind("a TensorFlow Lite model", ".tflite .tfl .lite", reading="graph")
 EXPORTED: Final = FileKind("an exported program", ".pt2 .pt2.zip", reading="graph")
 ONNX: Final = FileKind("an ONNX model", ".onnx .onn", reading="graph")
 _PICKLE: Final = FileKind(
@@ -97,7 +93,7 @@ _UNSAFE: Final = FileKind(
 
 # Kinds that first bytes tell have names above; each ending stands in one row.
 FILES: Final = (
-    ONNX, EXPORTED, SAFETENSORS, CHECKPOINT, GGUF, _TORCHSCRIPT, _TFLITE, _KERAS, _HDF5,
+    ONNX, EXPORTED, SAFETENSORS, CHECKPOINT, GGUF, _TORCHSCRIPT, TFLITE, _KERAS, _HDF5,
     _PICKLE, _TORCHSERVE,
     FileKind("a configuration", ".json", reading="configuration"),
     FileKind("a configuration of ultralytics", ".yaml .yml",
@@ -190,18 +186,23 @@ FILES: Final = (
 )  # fmt: skip
 
 # Ends of names whose graph or configuration the page takes -> what they are.
-READ: Final = {".onnx": ONNX.what, ".pt2": EXPORTED.what, ".json": "a configuration"}
+READ: Final = {
+    ".onnx": ONNX.what,
+    ".pt2": EXPORTED.what,
+    ".tflite": TFLITE.what,
+    ".json": "a configuration",
+}
 # The end of each error: what a user can name in place of such a file.
 WANTED: Final = (
-    f"path/to/file{PYTHON}:Model, or a file that ends in .onnx, .pt2, .gguf or .safetensors, or is "
-    f"a {CONFIG_FILE}"
+    f"path/to/file{PYTHON}:Model, or a file that ends in .onnx, .pt2, .tflite, .gguf or "
+    f".safetensors, or is a {CONFIG_FILE}"
 )
 _BY_END: Final = {end: kind for kind in FILES for end in kind.ends.split()}
 # Where first bytes begin, the bytes, and what the file is then, whatever its name.
 _BY_BYTES: Final = (
     (0, b"version https://git-lfs", _LFS),
     (0, b"GGUF", GGUF),
-    (4, b"TFL3", _TFLITE),
+    (4, b"TFL3", TFLITE),
     (0, b"\x89HDF\r\n\x1a\n", _HDF5),
 )
 # Chosen: where a page of HTML says that it is one, behind spaces and a mark of its encoding.

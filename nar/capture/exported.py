@@ -21,10 +21,9 @@ from nar.base.errors import CaptureError, one_line
 from nar.capture.forward.placement import quiet
 from nar.capture.forward.recorder import Recorder, tensors_of
 from nar.capture.graphs import to_capture
-from nar.capture.leaves import input_values
 from nar.capture.record import Capture
 from nar.capture.torch_internals import FakeTensorMode, OpOverload, fake_mode
-from nar.capture.trace import Beside, Trace, TraceBuilder
+from nar.capture.trace import Beside, Trace, TraceBuilder, input_values
 from nar.capture.values import TensorValues, by_storage, signature, tensor_inputs
 
 # Chosen: the JSON is read into memory whole, and a hostile file may be of any size.

@@ -7,9 +7,8 @@ from math import prod
 import torch
 from torch import Tensor
 
-from nar.capture.leaves import port
 from nar.capture.torch_internals import storage_address
-from nar.capture.trace import Shape, TraceBuilder
+from nar.capture.trace import Shape, TraceBuilder, port
 
 PARTIAL_VIEWS = frozenset({"slice", "split", "diagonal", "unfold"})
 

@@ -27,7 +27,7 @@ _FACTORS: Final = {"k": 1e3, "m": 1e6, "g": 1e9, "b": 1e9, "t": 1e12}
 
 NAME_HELP: Final = (
     "timm:resnet50, resnet50, path/to/file.py:Model(64), a folder of code, model.onnx, model.pt2, "
-    "hf:ORG/NAME, ..."
+    "model.tflite, hf:ORG/NAME, ..."
 )
 Name = Annotated[str, typer.Argument(help=NAME_HELP)]
 Corpus = Annotated[

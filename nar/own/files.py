@@ -1,6 +1,6 @@
 """A user's own models: a factory in a Python file, an exported program, ONNX, a config.json.
 
-What a file is decides what is imported to read it: ONNX takes no torch.
+What a file is decides what is imported to read it: ONNX and TensorFlow Lite take no torch.
 """
 
 import re
@@ -13,7 +13,15 @@ from typing import Final, TypeAlias
 
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.errors import InvalidInputError, UnknownArchitectureError
-from nar.base.model_files import CONFIG_FILE, EXPORTED, GGUF, ONNX, WANTED, kind_of_file
+from nar.base.model_files import (
+    CONFIG_FILE,
+    EXPORTED,
+    GGUF,
+    ONNX,
+    TFLITE,
+    WANTED,
+    kind_of_file,
+)
 from nar.base.model_folders import kind_of_json, named_in_file, named_in_folder, read_json
 from nar.base.suggestions import close_files
 from nar.capture import Capture
@@ -32,6 +40,7 @@ _Reader: TypeAlias = tuple[str, str]
 _READERS: Final[dict[str, _Reader]] = {
     EXPORTED.what: ("nar.capture.exported", "capture_exported"),
     ONNX.what: ("nar.capture.onnx.file", "capture_onnx"),
+    TFLITE.what: ("nar.capture.tflite", "capture_tflite"),
     GGUF.what: ("nar.zoo.sources.transformers.gguf_file", "capture_gguf"),
 }
 # Readers of JSON files, by the name of their kind.

@@ -29,10 +29,9 @@ from nar.capture.forward.placement import Placement, flat_tensors, inference, pl
 from nar.capture.forward.recorder import Recorder, failing_module
 from nar.capture.forward.untouched import has_lazy, renew_lazy, silence, untouched
 from nar.capture.graphs import to_capture
-from nar.capture.leaves import input_values
 from nar.capture.record import Capture, CaptureInputs
 from nar.capture.sizes import stated_of
-from nar.capture.trace import Beside, Trace, TraceBuilder
+from nar.capture.trace import Beside, Trace, TraceBuilder, input_values
 from nar.capture.values import TensorValues, by_storage, signature, tensor_inputs
 from nar.graphs.canonical import exact_fingerprint
 from nar.graphs.weights import Shape, Weights, weights_of

@@ -1,8 +1,9 @@
 """Capture of an ONNX file: its graph only, never weights that lie in other files."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from math import prod
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
@@ -12,14 +13,13 @@ import numpy as np
 
 from nar.base.errors import CaptureError, one_line
 from nar.capture.graphs import to_capture
-from nar.capture.leaves import input_values, port
 from nar.capture.onnx.bodies import in_line
 from nar.capture.onnx.facts import facts_of, onnx, operator_name
 from nar.capture.onnx.ops import OPERANDS, QUANTISED, SPLITS, WEIGHTS, OnnxCall, onnx_table
 from nar.capture.onnx.patterns import in_standard_form, simplified
 from nar.capture.onnx.runtime import standard_name
 from nar.capture.record import Capture
-from nar.capture.trace import Beside, Trace, TraceBuilder
+from nar.capture.trace import Beside, Trace, TraceBuilder, input_values, port
 
 # Chosen: a weight is compared with as many tables of its shape; language models have one or two.
 _MOST_TABLES: Final = 4
@@ -36,11 +36,25 @@ def capture_onnx(path: Path, *, name: str) -> Capture:
         CaptureError: No such file, no ONNX model, or one without nodes.
         MissingLibraryError: onnx is not installed.
     """
+    return capture_model(partial(_load, path), name=name)
+
+
+def capture_model(load: Callable[[], Any], *, name: str) -> Capture:
+    """The graph of a model that is read from outside.
+
+    Args:
+        load: Gives a ``ModelProto``, and raises whatever a wrong file raises.
+        name: Name of the model, for errors.
+
+    Raises:
+        CaptureError: The model cannot be read.
+        MissingLibraryError: onnx is not installed.
+    """
     onnx()
     operator = "-"
     # A file from outside can be wrong in any way; whatever follows from that is one error.
     try:
-        reader = OnnxReader(_load(path))
+        reader = OnnxReader(_in_one_form(load()))
         try:
             trace = reader.trace()
         finally:
@@ -55,6 +69,11 @@ def _load(path: Path) -> Any:  # noqa: ANN401
         model = onnx().load_model_from_string(_without_weights(path))
     else:
         model = onnx().load(path, load_external_data=False)
+    return model
+
+
+def _in_one_form(model: Any) -> Any:  # noqa: ANN401
+    """A model without functions, bodies and operators of onnxruntime."""
     if not model.graph.node:
         raise ValueError("wanted an ONNX model with nodes, came none")
     if model.functions:
