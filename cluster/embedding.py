@@ -35,7 +35,7 @@ from nar.base.files import write_whole
 from nar.base.workspace import Workspace, job
 from nar.corpus import Corpus, Location, ShardChangedError
 from nar.corpus.manifest import Manifest, ShardEntry
-from nar.encoding.checkpoint import fingerprint, load_checkpoint
+from nar.encoding.embed import fingerprint, load_checkpoint
 from nar.encoding.stored import read_files
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.bulk import Carried, IndexBuild, check_replaceable
@@ -50,7 +50,7 @@ from .actors import ActorPool, Failed, Item, Start, ValueT, WorkerKind, starter
 from .config import EmbedConfig
 from .ledger import digest
 from .resources import PoolSize, WorkerStartError, pool_size, worker_share
-from .shard_descriptions import ShardDescriptions
+from .shards import ShardDescriptions
 from .telemetry import JobTelemetry, job_telemetry
 
 # Chosen: letters of a digest in the name of a build. 64 bits tell corpora apart, and the name has

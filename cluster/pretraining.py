@@ -30,7 +30,7 @@ from nar.base.workspace import Workspace
 from nar.config import NarConfig
 from nar.corpus import Corpus, Location
 from nar.corpus.manifest import Manifest
-from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoint
+from nar.encoding.embed import fingerprint, load_checkpoint, save_checkpoint
 from nar.encoding.recipe import EncoderRecipe
 from nar.encoding.training import (
     BatchShare,

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from nar.client.async_client import AsyncClient
     from nar.client.client import Client
     from nar.corpus import read_corpus, read_named
-    from nar.encoding.checkpoint import load_checkpoint
-    from nar.encoding.embed import Embedder
+    from nar.encoding.embed import Embedder, load_checkpoint
     from nar.graphs.graph import ComputationalGraph
     from nar.index.architecture_index import ArchitectureIndex
     from nar.index.filters import Filter
@@ -57,7 +56,7 @@ _HOME = {
     "read_named": "nar.corpus",
     "partition": "nar.motifs.partition",
     "macro_graph": "nar.motifs.partition",
-    "load_checkpoint": "nar.encoding.checkpoint",
+    "load_checkpoint": "nar.encoding.embed",
     "Embedder": "nar.encoding.embed",
     "ClientConfig": "nar.wire.settings",
     "IndexConfig": "nar.index.settings",

@@ -7,7 +7,7 @@ from encoding import small_default
 
 from nar.answers.atlas import Atlas
 from nar.answers.atlas_making import pack
-from nar.encoding.checkpoint import save_checkpoint
+from nar.encoding.embed import save_checkpoint
 from nar.own import capture_architecture
 from nar.zoo.selections import select
 

@@ -6,8 +6,8 @@ from graphs import bert, resnet, swin
 
 from nar.encoding.collecting import Targets
 from nar.encoding.default.encoder import DefaultEncoder
+from nar.encoding.default.pretraining import default_encoder
 from nar.encoding.default.recipe import DefaultConfig, DefaultRecipe, GraphRecipe, MotifRecipe
-from nar.encoding.default.table import default_encoder
 from nar.encoding.paper.encoder import PaperEncoder, paper_encoder
 from nar.encoding.paper.recipe import PaperConfig, PaperGraphRecipe, PaperMotifRecipe, PaperRecipe
 from nar.encoding.paper.samples import Samples, collect_samples

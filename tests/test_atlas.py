@@ -17,7 +17,7 @@ from nar.client.client import Client
 from nar.config import NarConfig
 from nar.corpus import read_corpus, read_shard
 from nar.corpus.manifest import Manifest
-from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoint
+from nar.encoding.embed import fingerprint, load_checkpoint, save_checkpoint
 from nar.index.settings import IndexConfig
 from nar.wire.settings import ServerConfig
 

@@ -7,7 +7,7 @@ from torch import nn
 import nar
 from nar.answers.difference import difference
 from nar.ask import architecture_of
-from nar.graphs.design_change import design_change
+from nar.graphs.fingerprints import design_change
 
 IDS = torch.zeros(1, 16, dtype=torch.long)
 

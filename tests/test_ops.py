@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from nar.answers import roles
-from nar.capture import graphs as captured
-from nar.capture.rewrites import layers, norms, rewrite
+from nar.capture import graphs
+from nar.capture.rewrites import layers, norms
 from nar.graphs import canonical, normal_form, ops
 from nar.graphs.architecture import coarse_block
 from nar.graphs.ops import OPERATORS, OPS, Trait, op_id
@@ -50,9 +50,9 @@ def named(identifiers):
         pytest.param(masked(neighbours.IS_EXCHANGED), EXCHANGED, id="not in skeletons"),
         pytest.param(masked(roles._IS_MAKER), MAKERS, id="makers"),
         pytest.param(masked(roles._IS_BEGIN), BEGINS_HEAD, id="begins of heads"),
-        pytest.param(captured.LAYERS, f"{WEIGHTED} {LEARNED_NORMS} prelu", id="own parameters"),
+        pytest.param(graphs.LAYERS, f"{WEIGHTED} {LEARNED_NORMS} prelu", id="own parameters"),
         pytest.param(
-            rewrite._LAYERS,
+            graphs._STAY_ON_LEARNED,
             f"{WEIGHTED} attention layer_norm rms_norm group_norm",
             id="layers that read what is learned",
         ),
@@ -135,16 +135,15 @@ def test_a_norm_that_the_table_alone_gains_is_one_in_every_room():
         exec(compile(source.replace(last, last + row), spec.origin, "exec"), vars(ops))
 
         from nar.answers import roles
-        from nar.capture.graphs import LAYERS
-        from nar.capture.rewrites import rewrite
+        from nar.capture import graphs
         from nar.motifs import neighbours
 
         new = ops.op_id("new_norm")
         assert ops.OPS.index("new_norm") == new == len(ops.OPS) - 1
         assert roles._IS_MAKER[new]
         assert neighbours.IS_EXCHANGED[new]
-        assert "new_norm" in LAYERS
-        assert "new_norm" in rewrite._LAYERS
+        assert "new_norm" in graphs.LAYERS
+        assert "new_norm" in graphs._STAY_ON_LEARNED
         print("one row is enough")
     """
     command = [sys.executable, "-c", textwrap.dedent(program)]

@@ -13,7 +13,7 @@ from encoding import small_default
 from benchmark.campaigns.ledger import digests_of
 from nar.answers.novelty import read_novelty
 from nar.base.workspace import Workspace
-from nar.encoding.checkpoint import save_checkpoint
+from nar.encoding.embed import save_checkpoint
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.settings import IndexConfig
 from nar.zoo.sources.darts.genotypes import genotype_at

@@ -43,7 +43,7 @@ from nar.answers.retrieve import Retriever
 from nar.base.errors import NarError
 from nar.client.client import Client
 from nar.client.remote import ServiceError
-from nar.encoding.checkpoint import save_checkpoint
+from nar.encoding.embed import save_checkpoint
 from nar.encoding.stored import StoredEmbedder
 from nar.graphs.architecture import Architecture, Labels, architecture
 from nar.graphs.canonical import canonical

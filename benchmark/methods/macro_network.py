@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from benchmark.methods import default
+from nar.encoding.default.pretraining import FeatureTable
 from nar.encoding.default.recipe import DefaultConfig
-from nar.encoding.default.table import FeatureTable
 from nar.encoding.losses import cosine_similarities, supervised_contrastive_loss
 from nar.encoding.paper.merged import sparse_rows
 from nar.graphs.hashing import Codes

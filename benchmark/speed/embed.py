@@ -11,8 +11,7 @@ from graphs import bert, resnet
 from benchmark.speed.measure import best_seconds, one_run, peak_memory_mib, report
 from nar.answers.atlas import shipped_atlas
 from nar.corpus import read_corpus, shipped_corpus
-from nar.encoding.checkpoint import load_checkpoint
-from nar.encoding.embed import Embedder
+from nar.encoding.embed import Embedder, load_checkpoint
 from nar.encoding.paper.encoder import paper_encoder
 from nar.encoding.paper.recipe import PaperConfig, PaperRecipe
 from nar.graphs.canonical import canonical

@@ -18,9 +18,8 @@ import torch
 from benchmark.speed.measure import report
 from nar.answers.atlas import shipped_atlas
 from nar.corpus import read_corpus, shipped_corpus
-from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.default.recipe import DefaultRecipe, GraphRecipe, MotifRecipe
-from nar.encoding.embed import Embedder
+from nar.encoding.embed import Embedder, load_checkpoint
 from nar.encoding.encoder import Encoder
 from nar.encoding.paper.encoder import paper_encoder
 from nar.encoding.paper.recipe import (

@@ -28,8 +28,7 @@ from nar.answers.atlas import shipped_atlas
 from nar.answers.novelty import keep_novelty
 from nar.base.workspace import Workspace
 from nar.corpus import Corpus
-from nar.encoding.checkpoint import load_checkpoint
-from nar.encoding.embed import Embedder
+from nar.encoding.embed import Embedder, load_checkpoint
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.rows import index_row
 from nar.index.settings import IndexConfig

@@ -22,8 +22,7 @@ from graphs import renumbered
 from benchmark.speed.measure import Row, report
 from nar.answers.atlas import shipped_atlas
 from nar.corpus import Corpus, shipped_corpus
-from nar.encoding.checkpoint import load_checkpoint
-from nar.encoding.embed import Embedder
+from nar.encoding.embed import Embedder, load_checkpoint
 from nar.graphs import kernel
 from nar.graphs.fingerprints import in_order
 from nar.graphs.graph import ComputationalGraph

@@ -25,9 +25,8 @@ from benchmark.speed.measure import peak_memory_mib, report
 from benchmark.tasks.task import Task
 from nar.answers.atlas import shipped_atlas
 from nar.corpus import read_corpus, shipped_corpus
-from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.collecting import Targets
-from nar.encoding.embed import Embedder
+from nar.encoding.embed import Embedder, load_checkpoint
 from nar.graphs.architecture import Architecture
 from nar.graphs.graph import ComputationalGraph
 

@@ -14,8 +14,7 @@ import typer
 from numpy.typing import NDArray
 
 from nar.choices import IndexChoice
-from nar.encoding.checkpoint import load_checkpoint
-from nar.encoding.embed import Embedder
+from nar.encoding.embed import Embedder, load_checkpoint
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.collection import Collection
 from nar.zoo.sources.darts.network import darts_graph

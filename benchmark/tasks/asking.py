@@ -26,6 +26,7 @@ from benchmark.tasks.questions import (
 )
 from benchmark.tasks.splits import Member, Roles
 from nar.corpus import Card
+from nar.labels.families import UNKNOWN
 from nar.labels.lineage import (
     SAME_FAMILY,
     UNRELATED,
@@ -34,7 +35,6 @@ from nar.labels.lineage import (
     relevance_grade,
     twins,
 )
-from nar.labels.paper_labels import UNKNOWN
 
 Words = Callable[[Sequence[Card]], Sequence[str]]
 # Sources of models that only ask; their names are ``<original>@<how it was changed>``.

@@ -24,7 +24,7 @@ from nar.base.errors import InvalidInputError
 from nar.corpus import Card
 from nar.encoding.collecting import Targets
 from nar.graphs.graph import ComputationalGraph
-from nar.labels.paper_labels import UNKNOWN
+from nar.labels.families import UNKNOWN
 
 Held = Literal["test", "validation"]
 

@@ -25,8 +25,7 @@ from nar.answers.verdict import HITS, FamilyVerdict, Resemblance, family_verdict
 from nar.base.errors import NarError
 from nar.graphs.architecture import Architecture
 from nar.graphs.by import By
-from nar.graphs.design_change import design_change
-from nar.graphs.fingerprints import Fingerprinted, Network, fingerprinted
+from nar.graphs.fingerprints import Fingerprinted, Network, design_change, fingerprinted
 from nar.graphs.graph import ComputationalGraph
 from nar.index.rows import Hit, IndexEntry, IndexRow
 

@@ -14,8 +14,7 @@ from nar.base.console import progress
 from nar.base.workspace import Workspace
 from nar.corpus import Corpus
 from nar.corpus.manifest import Manifest
-from nar.encoding.checkpoint import load_checkpoint
-from nar.encoding.embed import Embedder
+from nar.encoding.embed import Embedder, load_checkpoint
 from nar.graphs.architecture import Architecture
 from nar.index.rows import Embedding
 

@@ -22,9 +22,9 @@ from nar.answers.roles import roles
 from nar.graphs.graph import ComputationalGraph, operand_lists, reader_lists
 from nar.graphs.normal_form import normal_form
 from nar.graphs.ops import ATTRIBUTES, Trait, ids_with_any, mask_of, op_id, op_name
+from nar.motifs.alignment import period
 from nar.motifs.borders import HAS_WEIGHTS, at_border, first_layers
 from nar.motifs.neighbours import encode_neighbours, wiring
-from nar.motifs.subsequence import period
 
 KERNEL, SHAPE, STRIDE, DILATION, RANK, RATIO, HEADS, LEARNED, _ = range(len(ATTRIBUTES))
 _ADD, _ATTENTION, _LINEAR = map(op_id, ("add", "attention", "linear"))

@@ -25,8 +25,7 @@ from nar.answers.words import (
 )
 from nar.graphs.architecture import Architecture
 from nar.graphs.assumed import Assumed, Unread
-from nar.graphs.design_change import DesignChange, design_change
-from nar.graphs.fingerprints import Network, Sameness, sameness
+from nar.graphs.fingerprints import DesignChange, Network, Sameness, design_change, sameness
 from nar.graphs.graph import ComputationalGraph, operand_lists
 from nar.graphs.normal_form import normal_form
 from nar.graphs.ops import ATTRIBUTES, op_name

@@ -28,8 +28,7 @@ from nar.base.files import write_text
 from nar.capture import CAPTURE_VERSION
 from nar.graphs.architecture import Architecture
 from nar.graphs.canonical import Adjacency
-from nar.graphs.design_change import DesignChange, design_change
-from nar.graphs.fingerprints import sameness
+from nar.graphs.fingerprints import DesignChange, design_change, sameness
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.normal_form import NORMAL_FORM_VERSION
 from nar.graphs.ops import ATTRIBUTES

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from nar.answers.roles import Role
 from nar.graphs.assumed import Assumed, AssumedValue, Count, Unread
-from nar.graphs.design_change import DesignChange
-from nar.graphs.fingerprints import Sameness
+from nar.graphs.fingerprints import DesignChange, Sameness
 
 if TYPE_CHECKING:
     # For annotations only: `Difference`, which `Answer` imports, takes its sentences from here.

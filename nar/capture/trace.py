@@ -2,7 +2,7 @@
 
 A value is the position of the operation that made it. Leaves are operations too: ``input``,
 ``parameter`` and ``constant``. Structural operators never enter a trace: their result is the value
-that they read.
+that they read. The values of inputs are made here, too.
 """
 
 from collections import Counter

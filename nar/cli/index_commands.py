@@ -36,8 +36,7 @@ from nar.base.own_zoo import Declared, Zoo, expanded
 from nar.choices import IndexChoice
 from nar.cli.search_command import opened_client
 from nar.corpus import Corpus, shipped_corpus
-from nar.encoding.checkpoint import load_checkpoint
-from nar.encoding.embed import Embedder
+from nar.encoding.embed import Embedder, load_checkpoint
 from nar.encoding.stored import StoredEmbedder
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.bulk import check_replaceable

@@ -23,7 +23,7 @@ from nar.graphs.graph import ComputationalGraph
 from nar.graphs.normal_form import NORMAL_FORM_VERSION, inference_fingerprint
 from nar.graphs.ops import ATTRIBUTES
 from nar.graphs.weights import Weights
-from nar.labels.paper_labels import paper_block, paper_family
+from nar.labels.families import paper_block, paper_family
 
 SCHEMA_VERSION = 2  # to be raised when shards of the old columns can no longer be read
 VERSION_KEY = b"nar.corpus.schema"

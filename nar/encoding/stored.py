@@ -162,8 +162,7 @@ class StoredEmbedder:
         with self._loading:
             if self._loaded is None:
                 # Both import torch.
-                from nar.encoding.checkpoint import load_checkpoint
-                from nar.encoding.embed import Embedder
+                from nar.encoding.embed import Embedder, load_checkpoint
 
                 self._loaded = Embedder(load_checkpoint(self._directory))
             return self._loaded

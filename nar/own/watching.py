@@ -20,7 +20,8 @@ import torch
 from torch import Tensor, nn
 
 from nar.base.errors import CaptureError, InvalidInputError
-from nar.capture import Capture, CaptureInputs, capture_module
+from nar.capture import Capture, CaptureInputs
+from nar.capture.forward.dispatch import capture_module
 from nar.capture.forward.placement import flat_tensors
 from nar.capture.torch_internals import tree_map_only
 from nar.graphs.architecture import UNKNOWN, Architecture, Labels, architecture

@@ -18,8 +18,7 @@ from nar.answers.wrapping import Place, TakenOff, Wrapped
 from nar.base.errors import InvalidQueryError
 from nar.base.own_labels import COLUMN_KEYS, LabelValue, changed, checked_key, read, written
 from nar.graphs.architecture import Architecture, Labels, Tier
-from nar.graphs.design_change import DesignChange
-from nar.graphs.fingerprints import Fingerprinted, Sameness
+from nar.graphs.fingerprints import DesignChange, Fingerprinted, Sameness
 from nar.graphs.graph import ComputationalGraph
 from nar.index.filters import label_fault
 from nar.index.rows import TEXT_BYTES, Hit, IndexEntry, IndexRow, IndexState

@@ -26,8 +26,8 @@ from benchmark.tasks.asking import (
 from benchmark.tasks.protocols import PROTOCOLS
 from nar.corpus import Card
 from nar.graphs.architecture import Labels
+from nar.labels.families import paper_block, paper_family
 from nar.labels.lineage import TwinGroup
-from nar.labels.paper_labels import paper_block, paper_family
 
 
 def card(name, family, topology, tier="named", backbone="", source=None, **others):

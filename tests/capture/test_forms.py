@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from nar.capture.forward import forms
-from nar.capture.forward.forms import run
+from nar.capture.forward import recorder
+from nar.capture.forward.recorder import run
 
 ATEN = torch.ops.aten
 TENSORS = {
@@ -24,7 +24,7 @@ NUMBERS = {"number", "whole number"}
 
 @pytest.fixture(autouse=True)
 def on_meta(monkeypatch):
-    monkeypatch.setattr(forms, "_forms", {})
+    monkeypatch.setattr(recorder, "_forms", {})
     with torch.device("meta"):
         yield
 
@@ -72,7 +72,7 @@ def test_several_results_and_options():
 def test_a_call_is_computed_once(monkeypatch):
     image = TENSORS["whole"]()
     run(ATEN.hardswish.default, (image,), {})
-    monkeypatch.setattr(forms, "_forms_of", lambda result: pytest.fail("computed again"))
+    monkeypatch.setattr(recorder, "_forms_of", lambda result: pytest.fail("computed again"))
     run(ATEN.hardswish.default, (image,), {})
 
 
@@ -107,10 +107,10 @@ def test_values_are_computed():
 
 
 def test_the_oldest_calls_make_room(monkeypatch):
-    monkeypatch.setattr(forms, "CALLS", 2)
+    monkeypatch.setattr(recorder, "CALLS", 2)
     for length in range(1, 6):
         run(ATEN.relu.default, (torch.empty(length),), {})
-        assert len(forms._forms) <= 2
+        assert len(recorder._forms) <= 2
 
 
 def test_a_number_may_stand_first(captured):

@@ -7,8 +7,7 @@ from torch import nn
 from nar.answers.atlas import shipped_atlas
 from nar.capture import capture_module
 from nar.capture.forward import aten, recorder
-from nar.encoding.checkpoint import load_checkpoint
-from nar.encoding.embed import Embedder
+from nar.encoding.embed import Embedder, load_checkpoint
 from nar.graphs import ops
 
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from nar.base.workspace import version
 from nar.cli.app import app
 from nar.corpus.manifest import Failure
-from nar.encoding.checkpoint import save_checkpoint
+from nar.encoding.embed import save_checkpoint
 from nar.encoding.paper.encoder import paper_encoder
 from nar.encoding.paper.recipe import PaperConfig
 from nar.index.architecture_index import ArchitectureIndex

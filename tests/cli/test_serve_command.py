@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from nar.base.workspace import Workspace
 from nar.cli.app import app
-from nar.encoding.checkpoint import save_checkpoint
+from nar.encoding.embed import save_checkpoint
 
 
 @pytest.fixture

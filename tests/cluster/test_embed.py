@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from cluster.config import EmbedConfig
 from cluster.embed import app, view
 from cluster.embedding import EmbedReport, embed, put_beside_atlas
-from cluster.shard_descriptions import ShardDescriptions
+from cluster.shards import ShardDescriptions
 from nar.answers.atlas import read_atlas, shipped_atlas
 from nar.answers.novelty import calibrate, read_novelty
 from nar.base.errors import CheckpointError, ConfigError, CorpusError, IndexMismatchError
@@ -23,8 +23,7 @@ from nar.base.workspace import Workspace
 from nar.cli.app import app as nar_app
 from nar.corpus import ShardChangedError, read_corpus, read_shard, write_shard
 from nar.corpus.manifest import Manifest, ShardEntry
-from nar.encoding.checkpoint import save_checkpoint
-from nar.encoding.embed import Embedder
+from nar.encoding.embed import Embedder, save_checkpoint
 from nar.encoding.paper.encoder import PaperEncoder, paper_encoder
 from nar.encoding.paper.recipe import PaperConfig
 from nar.encoding.stored import read_files

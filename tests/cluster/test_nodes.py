@@ -20,7 +20,7 @@ from waiting import wait_for
 
 from benchmark.campaigns.bulk import corpus_digest, index_digest
 from nar.base.workspace import Workspace
-from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoint
+from nar.encoding.embed import fingerprint, load_checkpoint, save_checkpoint
 from nar.zoo.sources.darts.genotypes import genotype_at
 
 pytestmark = pytest.mark.ray

@@ -35,8 +35,7 @@ from nar.base.workspace import Workspace
 from nar.config import NarConfig
 from nar.corpus import located, read_corpus
 from nar.corpus.manifest import Manifest
-from nar.encoding.checkpoint import fingerprint, load_checkpoint
-from nar.encoding.embed import Embedder
+from nar.encoding.embed import Embedder, fingerprint, load_checkpoint
 from nar.encoding.training import EpochReport, pretrain
 from nar.graphs.architecture import Labels, architecture
 

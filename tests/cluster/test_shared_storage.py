@@ -15,8 +15,7 @@ from nar.base.errors import IndexUnavailableError
 from nar.base.workspace import Workspace
 from nar.corpus import located, read_corpus
 from nar.corpus.manifest import Manifest
-from nar.encoding.checkpoint import save_checkpoint
-from nar.encoding.embed import Embedder
+from nar.encoding.embed import Embedder, save_checkpoint
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.bulk import IndexBuild
 from nar.index.settings import IndexConfig

@@ -9,7 +9,7 @@ from encoding import small_encoder
 from safetensors.torch import load_file, save_file
 
 from nar.base.errors import CheckpointError
-from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoint
+from nar.encoding.embed import fingerprint, load_checkpoint, save_checkpoint
 from nar.graphs.ops import FEATURE_DIM
 
 

@@ -8,8 +8,8 @@ from encoding import DEFAULT_RECIPE, RECIPE, three_family_corpus
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nar.encoding.checkpoint import fingerprint
 from nar.encoding.collecting import chunks, collected, keep_samples, kept_samples, kin_targets
+from nar.encoding.embed import fingerprint
 from nar.encoding.training import pretrain, training_module
 from nar.motifs.config import MotifConfig
 

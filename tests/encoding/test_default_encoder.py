@@ -9,9 +9,8 @@ from graphs import graph_of, random_graphs, renumbered
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoint
 from nar.encoding.default.encoder import SIZE_DIM, FeatureVocabulary, signs, size_features
-from nar.encoding.embed import Embedder
+from nar.encoding.embed import Embedder, fingerprint, load_checkpoint, save_checkpoint
 from nar.encoding.registry import to_config
 from nar.graphs.canonical import canonical
 from nar.motifs.feature_sets import ASPECT_KINDS, feature_sets

@@ -5,14 +5,17 @@ import pytest
 import torch
 from encoding import DEFAULT_RECIPE, three_families, three_family_targets
 
-from nar.encoding.checkpoint import fingerprint
 from nar.encoding.collecting import Targets
 from nar.encoding.default.encoder import TableLayout
-from nar.encoding.default.pretraining import FamilyBatches, pretrain_default, relatives_together
+from nar.encoding.default.pretraining import (
+    FamilyBatches,
+    FeatureTable,
+    pretrain_default,
+    relatives_together,
+)
 from nar.encoding.default.recipe import DefaultConfig, DefaultRecipe, GraphRecipe, MotifRecipe
 from nar.encoding.default.samples import CONTEXTS_A_MOTIF, collect_feature_samples
-from nar.encoding.default.table import FeatureTable
-from nar.encoding.embed import Embedder
+from nar.encoding.embed import Embedder, fingerprint
 from nar.encoding.training import BatchShare, load_state, save_state
 from nar.motifs.config import MotifConfig
 

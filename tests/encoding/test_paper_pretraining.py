@@ -8,8 +8,7 @@ import torch
 from encoding import RECIPE, three_families, three_family_samples
 
 from nar.base.errors import ConfigError
-from nar.encoding.checkpoint import fingerprint
-from nar.encoding.embed import Embedder
+from nar.encoding.embed import Embedder, fingerprint
 from nar.encoding.paper.pretraining import MotifGraphBatches, Networks, pretrain_paper
 from nar.encoding.paper.recipe import PaperGraphRecipe, PaperMotifRecipe
 from nar.encoding.training import BatchShare, Worker, load_state, save_state

@@ -12,8 +12,7 @@ from toy_encoder import TOY, ToyRecipe
 
 from nar.answers.atlas import shipped_atlas
 from nar.config import NarConfig
-from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoint
-from nar.encoding.embed import Embedder
+from nar.encoding.embed import Embedder, fingerprint, load_checkpoint, save_checkpoint
 from nar.encoding.paper.encoder import paper_encoder
 from nar.encoding.paper.recipe import PaperConfig
 from nar.encoding.registry import ENCODERS

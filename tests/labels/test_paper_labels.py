@@ -2,7 +2,7 @@
 
 import pytest
 
-from nar.labels.paper_labels import paper_block, paper_family
+from nar.labels.families import paper_block, paper_family
 
 
 @pytest.mark.parametrize(

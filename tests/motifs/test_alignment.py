@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from nar.graphs.canonical import canonical
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.ops import op_name
-from nar.motifs.alignment import align
-from nar.motifs.subsequence import common_subsequence, period
+from nar.motifs.alignment import align, common_subsequence, period
 
 
 def gaps(first: ComputationalGraph, second: ComputationalGraph) -> list[tuple[str, str]]:

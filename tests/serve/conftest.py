@@ -7,7 +7,7 @@ from tiny_index import tiny_embedder, tiny_encoder, tiny_index
 
 from nar.base.workspace import Workspace
 from nar.client.client import Client
-from nar.encoding.checkpoint import save_checkpoint
+from nar.encoding.embed import save_checkpoint
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 
 

@@ -24,7 +24,7 @@ from waiting import wait_for
 
 from nar.base.errors import ConfigError, IndexMismatchError
 from nar.client.client import Client
-from nar.encoding.checkpoint import save_checkpoint
+from nar.encoding.embed import save_checkpoint
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.reader import Reader
 from nar.index.settings import IndexConfig

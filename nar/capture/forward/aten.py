@@ -1,7 +1,6 @@
 """ATen operators by name, and what each becomes in a trace. Tables only: `emitters` is the code."""
 
 from nar.capture.forward import emitters as emit
-from nar.capture.forward import packed
 from nar.capture.forward.emitters import Table
 
 # Another view of the same numbers: shape, stride or axis order.
@@ -195,7 +194,7 @@ def aten_table() -> Table:
     return {
         **dict.fromkeys(f"{VIEWS} {COPIES} {INERT} {IN_FEWER_BITS}".split(), emit.fold),
         **{name: emit.bits(operator) for name, operator in BITS.items()},
-        **dict.fromkeys(FEW_BITS.split(), packed.few_bits),
+        **dict.fromkeys(FEW_BITS.split(), emit.few_bits),
         **_quantised(),
         **dict.fromkeys(CONSTANTS.split(), emit.constant),
         **{name: emit.arithmetic(operator) for name, operator in ARITHMETIC.items()},
@@ -228,11 +227,11 @@ def aten_table() -> Table:
         "_native_multi_head_attention": emit.multi_head,
         "_transformer_encoder_layer_fwd": emit.encoder_layer,
         "_scaled_mm": emit.scaled_product,
-        "quantized::linear_dynamic": packed.packed_linear(),
-        "quantized::linear_dynamic_fp16": packed.packed_linear(),
-        "quantized::linear_relu_dynamic": packed.packed_linear("relu"),
-        "quantized_lstm": packed.packed_recurrent("lstm", 4),
-        "quantized_gru": packed.packed_recurrent("gru", 3),
+        "quantized::linear_dynamic": emit.packed_linear(),
+        "quantized::linear_dynamic_fp16": emit.packed_linear(),
+        "quantized::linear_relu_dynamic": emit.packed_linear("relu"),
+        "quantized_lstm": emit.packed_recurrent("lstm", 4),
+        "quantized_gru": emit.packed_recurrent("gru", 3),
         "_sparse_addmm": emit.sparse_product,
         "sspaddmm": emit.product,
         "_sparse_sum": emit.reduction("sum"),
@@ -262,14 +261,14 @@ def _quantised() -> Table:
         for end, activation in ends
     }
     layers = {
-        **{f"linear{end}": packed.packed_linear(activation) for end, activation in ends},
+        **{f"linear{end}": emit.packed_linear(activation) for end, activation in ends},
         **{
-            f"{name}{end}": emit.followed(packed.packed_convolution, activation)
+            f"{name}{end}": emit.followed(emit.packed_convolution, activation)
             for name in CONVOLUTIONS
             for end, activation in (*ends, ("_dynamic", ""))
         },
-        "embedding_byte": packed.packed_embedding,
-        "embedding_4bit": packed.packed_embedding,
+        "embedding_byte": emit.packed_embedding,
+        "embedding_4bit": emit.packed_embedding,
     }
     others: Table = {
         "cat": emit.concat,

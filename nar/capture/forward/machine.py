@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any, Final
 from unittest.mock import patch
 
@@ -80,11 +81,15 @@ def owners_machine() -> Iterator[None]:
         (torch.cuda, "current_device", lambda: 0),
         (torch.cuda, "set_device", lambda _device: None),
         (torch.cuda, "synchronize", lambda _device=None: None),
-        (torch.distributed, "get_rank", _of_one(torch.distributed.get_rank, lambda *_, **__: 0)),
+        (
+            torch.distributed,
+            "get_rank",
+            partial(_of_one, torch.distributed.get_rank, lambda *_, **__: 0),
+        ),
         (
             torch.distributed,
             "get_world_size",
-            _of_one(torch.distributed.get_world_size, lambda *_, **__: 1),
+            partial(_of_one, torch.distributed.get_world_size, lambda *_, **__: 1),
         ),
         (torch.cuda, "empty_cache", lambda: None),
         *((torch.cuda, name, getattr(torch, name)) for name in _CUDA_TYPES),
@@ -100,14 +105,10 @@ def owners_machine() -> Iterator[None]:
         yield
 
 
-def _of_one(real: Callable[..., Any], alone: Callable[..., Any]) -> Callable[..., Any]:
-    """A call of a group of processes, answered for the one that there is."""
-
-    def answer(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        is_group = torch.distributed.is_initialized()
-        return (real if is_group else alone)(*args, **kwargs)
-
-    return answer
+def _of_one(real: Callable[..., Any], alone: Callable[..., Any], *given: Any, **named: Any) -> Any:  # noqa: ANN401
+    """The answer of a call of a group of processes, for the one that there is."""
+    is_group = torch.distributed.is_initialized()
+    return (real if is_group else alone)(*given, **named)
 
 
 def _nothing(*_: Any, **__: Any) -> None:  # noqa: ANN401
@@ -121,7 +122,7 @@ def _gathered(given: Any, tensor: Tensor, *_: Any, **__: Any) -> None:  # noqa: 
 
 
 _ALONE: Final[Mapping[str, Callable[..., Any]]] = {
-    name: _of_one(getattr(torch.distributed, name), alone)
+    name: partial(_of_one, getattr(torch.distributed, name), alone)
     for alone, names in (
         (_nothing, ("all_reduce", "barrier", "broadcast", "reduce")),
         (

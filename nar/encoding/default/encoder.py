@@ -19,7 +19,7 @@
 A query may weigh the blocks by what it asks for (`DefaultConfig.weights`), over one index.
 
 It needs numpy alone: a vector is a sum of some hundred rows of a small table. Only training needs
-torch (`nar.encoding.default.table`).
+torch (`nar.encoding.default.pretraining`).
 """
 
 from collections.abc import Mapping, Sequence

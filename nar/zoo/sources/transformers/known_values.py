@@ -15,8 +15,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from nar.capture import torch_internals as internals
-from nar.capture.forward.forms import run
-from nar.capture.forward.recorder import tensors_of
+from nar.capture.forward.recorder import run, tensors_of
 
 # Chosen: larger tensors are states, not sizes or positions; a mask over an image is smaller.
 MAX_ELEMENTS = 1 << 22
