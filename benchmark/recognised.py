@@ -37,7 +37,10 @@ _INTRODUCTION: Final = (
     "alone: `nar search model.safetensors`. A name is right where its weights have the shapes of "
     "the model that was changed: of two models that differ in an activation alone, each is right. "
     "**Said as it is**: a prefix or a merged adapter gives the same shapes, a half is a part, "
-    "another head or vocabulary is another head. The models that are drawn are in the signatures: "
+    "another head or vocabulary is another head. **One answer to a part** may name several "
+    "architectures, where each has all of its weights and they differ in a head alone, in at most "
+    "a twentieth of their weights: the part cannot tell them apart. The models that are drawn are "
+    "in the signatures: "
     "nothing is said here of models that NAR does not know."
 )
 

@@ -106,6 +106,22 @@ def test_weights_say_whose_they_are(signatures, case):
     assert re.search(said, text)
 
 
+def test_bodies_that_differ_in_a_head_alone_are_one_answer_to_a_part(tmp_path):
+    path = tmp_path / "signatures.parquet"
+    bodies = {
+        "plain": transformer(layers=12),
+        "scores": transformer(layers=12, classes=1000),
+        "deeper": transformer(layers=18),
+    }
+    write_signatures(path, ((name, weights_of(shapes)) for name, shapes in bodies.items()))
+    body = list(transformer(layers=12).items())[1:]
+    matches = Signatures(path).nearest(weights_of(dict(body[30:])))
+    assert [set(match.models) for match in matches] == [{"plain", "scores"}, {"deeper"}]
+    # The whole body is told from the one with scores.
+    whole = Signatures(path).nearest(weights_of(bodies["plain"]))
+    assert whole[0].models == ("plain",)
+
+
 def test_an_adapter_alone_is_compared_by_the_weights_that_it_changes(signatures):
     found = recognition(adapted(transformer(layers=12), is_alone=True), signatures)
     assert str(found.weights.adapter) == "LoRA r=4 on query"
