@@ -3,7 +3,8 @@
 A text is ``NAME=SIZES``, ``NAME=SIZES:TYPE``, ``NAME=none`` or ``NAME:=VALUE``; sizes are
 ``1x3x224x224``, or ``scalar`` for a tensor without axes. A text without a name is the next argument
 by position. ``batch.image=...`` is a key of a mapping, ``images.0=...`` an entry of a list,
-``0.image=...`` a key of the first argument by position. Sizes alone leave the type open.
+``0.image=...`` a key of the first argument by position. Sizes alone leave the type open. What is true or false is
+true, as a mask that hides nothing, and false with ``:zeros`` behind its type.
 """
 
 import ast
@@ -28,7 +29,7 @@ _KEY: Final = r'(?:\w+|"(?:[^"\\]|\\.)*")'
 _TEXT: Final = re.compile(
     rf"(?:(?P<path>{_KEY}(?:\.{_KEY})*)(?P<equals>:?=)|(?P<value>:=))?(?P<rest>.*)", re.DOTALL
 )
-_TENSOR: Final = re.compile(r"(?P<sizes>scalar|\d+(?:x\d+)*)(?::(?P<dtype>\w+))?")
+_TENSOR: Final = re.compile(r"(?P<sizes>scalar|\d+(?:x\d+)*)(?::(?P<dtype>\w+))?(?P<zeros>:zeros)?")
 _NONE, _SCALAR = "none", "scalar"
 
 # A name of a parameter or a key; a number is a position.
@@ -42,10 +43,12 @@ class Sizes:
     Attributes:
         extents: Its shape.
         dtype: Its type; None leaves it to inference.
+        is_zero: It holds zeros where ones are usual, as a mask whose ones hide.
     """
 
     extents: tuple[int, ...]
     dtype: torch.dtype | None = None
+    is_zero: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +165,8 @@ def _read(text: str) -> tuple[_Path, object]:
         raise InvalidInputError(text, WANTED)
     sizes = tensor["sizes"]
     extents = () if sizes == _SCALAR else tuple(map(int, sizes.split("x")))
-    return path, Sizes(extents, _dtype(text, tensor["dtype"]) if tensor["dtype"] else None)
+    dtype = _dtype(text, tensor["dtype"]) if tensor["dtype"] else None
+    return path, Sizes(extents, dtype, is_zero=tensor["zeros"] is not None)
 
 
 def _key(text: str) -> str | int:
@@ -269,7 +273,15 @@ def _tensors(value: object) -> Iterator[object]:
 def _tensor_text(tensor: Tensor | Sizes) -> str:
     extents = tensor.extents if isinstance(tensor, Sizes) else tensor.shape
     sizes = "x".join(map(str, extents)) or _SCALAR
-    return f"{sizes}:{str(tensor.dtype).removeprefix('torch.')}" if tensor.dtype else sizes
+    text = f"{sizes}:{str(tensor.dtype).removeprefix('torch.')}" if tensor.dtype else sizes
+    return f"{text}:zeros" if _is_false(tensor) else text
+
+
+def _is_false(tensor: Tensor | Sizes) -> bool:
+    """Whether nothing is true of what is true or false."""
+    if isinstance(tensor, Sizes):
+        return tensor.is_zero
+    return tensor.dtype is torch.bool and not tensor.is_meta and not bool(tensor.any())
 
 
 def _is_position(path: _Path) -> bool:

@@ -18,6 +18,7 @@ from nar.own.given import Given, Sizes, read_inputs, read_tree, stated_of, writt
         (["x=1x8"], (), {"x": Sizes((1, 8))}),
         (["ids=1x128:int64"], (), {"ids": Sizes((1, 128), torch.int64)}),
         (["mask=none"], (), {"mask": None}),
+        (["m=1x4:bool:zeros"], (), {"m": Sizes((1, 4), torch.bool, is_zero=True)}),
         (["t=scalar:float32"], (), {"t": Sizes((), torch.float32)}),
         (["train:=False", "scale:=0.5"], (), {"train": False, "scale": 0.5}),
         (
@@ -101,7 +102,8 @@ def test_a_written_call_is_read_as_it_was(args, kwargs):
 
 def sizes(value):
     if isinstance(value, torch.Tensor):
-        return Sizes(tuple(value.shape), value.dtype)
+        is_zero = value.dtype is torch.bool and not value.any()
+        return Sizes(tuple(value.shape), value.dtype, bool(is_zero))
     if isinstance(value, dict):
         return {key: sizes(part) for key, part in value.items()}
     return [sizes(part) for part in value] if isinstance(value, list) else value

@@ -12,7 +12,16 @@ from torch import Tensor, nn
 
 from nar.capture import CaptureInputs
 from nar.own.given import Given, Sizes
-from nar.own.inputs.layers import has, image_size, length, read_attribute, usual_kind
+from nar.own.inputs.layers import (
+    has,
+    image_size,
+    length,
+    node_count,
+    read_attribute,
+    sound_channels,
+    sound_length,
+    usual_kind,
+)
 from nar.own.inputs.names import (
     is_whole_step,
     kind_by_name,
@@ -46,6 +55,7 @@ _NEVER_FIRST: Final = frozenset({
     Kind.MASK,
     Kind.LENGTHS,
     Kind.EDGE_FEATURES,
+    Kind.PAIR,
 })  # fmt: skip
 _OPTIONAL: Final = re.compile(r"Optional\[|\bNone\b")
 _LIST: Final = re.compile(r"[Ll]ist\[(torch\.)?Tensor|Sequence\[(torch\.)?Tensor")
@@ -132,8 +142,25 @@ def _start(module: nn.Module, given: Given) -> State:
                 is_alone = len(wanted) == 1
                 found = (_slot(module, each, state, is_graph=is_graph, is_alone=is_alone),)
             state = (*state, *found)
+    state = _of_so_many_nodes(module, _time_first(module, state))
     # Arguments by position come before those by name.
-    return tuple(sorted(_time_first(module, state), key=lambda each: each.by_name))
+    return tuple(sorted(state, key=lambda each: each.by_name))
+
+
+def _of_so_many_nodes(module: nn.Module, state: State) -> State:
+    """Graphs of as many nodes as the module states, where it does."""
+    nodes = node_count(module)
+    if nodes is None:
+        return state
+    extents = {Kind.GRAPH_IDS: (nodes,), Kind.ADJACENCY: (nodes, nodes)}
+    for place, each in enumerate(state):
+        if each.kind is Kind.EDGES:
+            state = changed(state, place, value=nodes)
+        elif each.kind is Kind.NODES:
+            state = changed(state, place, extents=(nodes, *each.extents[1:]))
+        elif each.kind in extents:
+            state = changed(state, place, extents=extents[each.kind])
+    return state
 
 
 def _time_first(module: nn.Module, state: State) -> State:
@@ -228,13 +255,14 @@ def _stated_slot(
         is_typed=value.dtype is not None,
         is_listed=is_listed,
         by_name=by_name,
+        is_empty=value.is_zero,
     )
 
 
 def made(value: object) -> object:
     """A nest with a tensor in place of each stated size; its type, if it is open, is float."""
     if isinstance(value, Sizes):
-        fill = 1 if value.dtype is torch.bool else 0
+        fill = 1 if value.dtype is torch.bool and not value.is_zero else 0
         return torch.full(value.extents, fill, dtype=value.dtype or torch.float32)
     if type(value) is dict:
         return {key: made(part) for key, part in value.items()}
@@ -352,6 +380,8 @@ def _extents(module: nn.Module, kind: Kind) -> Extents:
     if kind is Kind.IMAGE:
         side = image_size(module)
         return (1, 3, *side) if side else usual
+    if kind is Kind.WAVE:
+        return (1, sound_channels(module) or usual[1], sound_length(module) or usual[2])
     if kind in (Kind.IDS, Kind.SEQUENCE, Kind.SERIES):
         longest = length(module)
         if longest is None:

@@ -3,6 +3,7 @@
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from numbers import Real
 from typing import Any, Final
 
 from torch import Tensor, nn
@@ -54,6 +55,10 @@ _LENGTHS: Final = (
     "ctx_len",
     "max_position",
 )
+_RATES: Final = ("samplerate", "sample_rate", "sampling_rate")
+_SECONDS: Final = ("segment", "segment_seconds", "clip_seconds", "segment_duration")
+_NODE_COUNTS: Final = ("num_nodes", "n_nodes", "num_node", "node_num")
+_MOST_NODES = 4096  # chosen: an adjacency of them still runs without data in a second
 # A count of tokens beyond which a module does something else.
 _WINDOWS: Final = re.compile(
     r"^(local_)?(attn_)?(window|bucket|chunk|segment)_(size|len|length)$|^num_\w*tokens(_\w+)?$"
@@ -137,6 +142,26 @@ def length(module: nn.Module) -> int | None:
     return found
 
 
+def sound_length(module: nn.Module) -> int | None:
+    """The samples of a sound, where a module states its seconds and their rate."""
+    rate = _attribute(module, _RATES, _is_length)
+    seconds = _attribute(module, _SECONDS, _is_time)
+    samples = int(rate * seconds) if rate and seconds else 0
+    return samples if 0 < samples <= _LONGEST else None
+
+
+def sound_channels(module: nn.Module) -> int | None:
+    """The channels of a sound that an attribute of a module or of its config gives."""
+    found: int | None = _attribute(module, ("audio_channels",), _is_count)
+    return found
+
+
+def node_count(module: nn.Module) -> int | None:
+    """The nodes of a graph that an attribute of a module or of its config gives."""
+    found: int | None = _attribute(module, _NODE_COUNTS, _is_node_count)
+    return found
+
+
 def window(module: nn.Module) -> int:
     """The most tokens that a module states to take at once of a longer sequence; 0 if none."""
     found = [
@@ -202,6 +227,18 @@ def _is_image_size(value: object) -> bool:
         and all(type(side) is int and side >= 1 for side in sides)
         and max(side for side in sides if type(side) is int) >= _SMALLEST_SIDE
     )
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and value > 0
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and value >= 1
+
+
+def _is_node_count(value: object) -> bool:
+    return type(value) is int and 2 <= value <= _MOST_NODES
 
 
 def _is_length(value: object) -> bool:

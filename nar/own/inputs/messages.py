@@ -77,6 +77,12 @@ _NUMBER: Final = re.compile(r"(?<![\w.])(\d{1,6})(?![\w.]*\d)")
 _QUOTED: Final = re.compile(r"[`'\"](?:self\.)?(\w+)[`'\"]")
 _PROGRAMMING: Final = (AttributeError, KeyError, NameError, ImportError)
 
+# What the number of elements that are left is, where a mask hides all.
+_HIDDEN: Final = re.compile(
+    r"lengths?\b.*(greater than 0|positive|<= ?0|> ?0|non-?zero)|empty (sequence|tensor)|"
+    r"no elements|zero elements|numel\(\) == 0",
+    re.IGNORECASE,
+)
 _OUT_OF_BOUNDS: Final = re.compile(
     r"index (\d+) is out of bounds for (?:dimension|axis) (\d+) with size (\d+)"
 )
@@ -97,6 +103,7 @@ def repairs(search: Search, state: State, outcome: Outcome) -> Iterator[State]:
     for read in (
         _smaller,
         _batches,
+        _nothing_hidden,
         _viewed,
         _indexed,
         _guarded,
@@ -155,6 +162,17 @@ def _batches(state: State, outcome: Outcome) -> Iterator[State]:
         each = state[place]
         if not each.is_stated and each.rank > 1 and each.extents[0] == got < wanted:
             yield changed(state, place, extents=(wanted, *each.extents[1:]))
+
+
+def _nothing_hidden(state: State, outcome: Outcome) -> Iterator[State]:
+    """Masks of zeros, where masks of ones leave no element: what is one in them is hidden."""
+    if not _HIDDEN.search(outcome.message):
+        return
+    new = state
+    for place, each in enumerate(state):
+        if each.dtype is torch.bool and not each.is_stated:
+            new = changed(new, place, is_empty=True)
+    yield new
 
 
 def _viewed(state: State, outcome: Outcome) -> Iterator[State]:

@@ -44,6 +44,7 @@ def inputs(search: Search, state: State, outcome: Outcome) -> Iterator[State]:
     """The states with an argument more."""
     module = search.module
     yield from _with_counts(module, state, outcome)
+    yield from _with_absent(module, state, outcome)
     yield from _with_named(module, state, outcome)
     yield from _with_optional(module, state, outcome)
 
@@ -210,6 +211,17 @@ def _with_optional(module: nn.Module, state: State, outcome: Outcome) -> Iterato
             continue
         for kind in kinds_of(module, parameter.name, state):
             yield with_input(state, parameter.name, kind, stated_width(module, parameter.name))
+
+
+def _with_absent(module: nn.Module, state: State, outcome: Outcome) -> Iterator[State]:
+    """A required parameter that was left at None, because its type says that it may be."""
+    if "NoneType" not in outcome.message:
+        return
+    for place, each in enumerate(state):
+        if each.kind is Kind.ABSENT and place and not each.key:
+            for kind in kinds_of(module, each.name, state):
+                new = slot(each.name, kind, by_name=each.by_name, is_sure=True)
+                yield (*state[:place], new, *state[place + 1 :])
 
 
 def _with_counts(module: nn.Module, state: State, outcome: Outcome) -> Iterator[State]:

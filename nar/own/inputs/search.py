@@ -1,6 +1,7 @@
 """The search for inputs that a module runs on: depth first over repairs, within bounds."""
 
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import prod
@@ -32,6 +33,10 @@ _FIRST_STEPS = 2
 
 class OutOfProbesError(Exception):
     """The bound on the number of probes is reached."""
+
+
+class _OneRunTooLongError(TimeoutError):
+    """One run took longer than a search may."""
 
 
 class NoDataError(Exception):
@@ -118,14 +123,21 @@ class Search:
         self._budget.probes -= 1
         if self._allowed is not None:
             self._allowed -= 1
-        deadline = self._budget.deadline
-        limit = Deadline(min(deadline.left, _LONGEST))
-        try:
-            outcome = self._prober.run(state, limit, is_strict=self._is_strict)
-        except OutOfTimeError:
-            outcome = Outcome(error=TimeoutError("one run took longer than a search may"))
+        imported = len(sys.modules)
+        outcome = self._run(state)
+        if isinstance(outcome.error, _OneRunTooLongError) and len(sys.modules) > imported:
+            # It took long to import what it calls, as parts of torch: that is over for good.
+            self._budget.deadline = Deadline(max(self._budget.deadline.left, _LONGEST))
+            outcome = self._run(state)
         self.outcomes[state] = outcome
         return outcome
+
+    def _run(self, state: State) -> Outcome:
+        limit = Deadline(min(self._budget.deadline.left, _LONGEST))
+        try:
+            return self._prober.run(state, limit, is_strict=self._is_strict)
+        except OutOfTimeError:
+            return Outcome(error=_OneRunTooLongError("one run took longer than a search may"))
 
     @contextmanager
     def at_most(self, probes: int) -> Iterator[None]:

@@ -6,10 +6,18 @@ from typing import Any, Final
 import torch
 from torch import nn
 
-from nar.own.inputs.calls import POOLING, Call, Outcome
+from nar.own.inputs.calls import CONCATENATIONS, POOLING, Call, Outcome
 from nar.own.inputs.columns import as_read
 from nar.own.inputs.evidence import optional_parameters
-from nar.own.inputs.layers import asks_for, length, read_attribute, stated_width, window
+from nar.own.inputs.layers import (
+    asks_for,
+    image_size,
+    length,
+    read_attribute,
+    sound_length,
+    stated_width,
+    window,
+)
 from nar.own.inputs.missing import kinds_of, with_input
 from nar.own.inputs.ranks import SOUND_CHANNELS
 from nar.own.inputs.search import Search
@@ -17,9 +25,11 @@ from nar.own.inputs.slots import (
     LENGTH,
     SAMPLES,
     STEPS,
+    USUAL,
     WIDTH,
     Extents,
     Kind,
+    Slot,
     State,
     changed,
     resized,
@@ -30,6 +40,9 @@ _GAIN = 0.005  # of the weights; chosen: less is a bias
 _INDEXED: Final = re.compile(r"index .*out of|out of bounds|too few")
 _AXES_OF_MAPS = 4  # a batch, channels or frames, and the axes of a map
 _LARGE_KERNEL = 4  # chosen: poolings between layers have kernels of 2 and 3
+# Chosen: multiples of nearly every patch and window of an image, and hop of a sound: 2 ** 12 * 15.
+_EVEN_SIDE, _EVEN_SAMPLES = 256, 61_440
+_FILL_UP: Final = CONCATENATIONS | {"pad", "interpolate"}
 _A_FEW = 8  # frames; chosen: usual for clips
 # Probes and seconds to make something better; chosen: the other half of a model is worth as much as
 # half of the search for its first.
@@ -41,6 +54,7 @@ def settled(search: Search, state: State) -> State:
     """The inputs after all that can be made better of them, each in its own bound."""
     for better in (
         _long_sounds,
+        _evenly_divided,
         _time_first,
         _integers,
         _columns,
@@ -110,6 +124,14 @@ _FREE: Final[dict[Kind, Extents]] = {
 }
 
 
+def is_as_usual(slot: Slot) -> bool:
+    """Whether all axes along which a kind has no natural size are as long as is usual."""
+    usual, axes = USUAL[slot.kind], _FREE.get(slot.kind, ())
+    if not axes or len(usual) != slot.rank:
+        return False
+    return all(slot.extents[axis] == usual[axis] for axis in axes)
+
+
 def _scaled(state: State, factor: float) -> State:
     for place, each in enumerate(state):
         axes = _FREE.get(each.kind, ())
@@ -128,12 +150,35 @@ def _if_ok(search: Search, new: State, old: State) -> State:
 
 def _long_sounds(search: Search, state: State) -> State:
     """What has one or two channels is sound, and long."""
+    samples = sound_length(search.module) or SAMPLES
     for place, each in enumerate(state):
         if each.kind not in (Kind.SERIES, Kind.SEQUENCE) or each.rank != 3:
             continue
-        if each.extents[1] in SOUND_CHANNELS and each.extents[2] < SAMPLES:
-            extents = (1, each.extents[1], SAMPLES)
+        if each.extents[1] in SOUND_CHANNELS and each.extents[2] < samples:
+            extents = (1, each.extents[1], samples)
             state = _if_ok(search, changed(state, place, extents=extents), state)
+    return state
+
+
+def _evenly_divided(search: Search, state: State) -> State:
+    """Sizes of which nothing is filled up or cut, where the usual ones are no multiples.
+
+    Then fewer operators run. A module that states its sizes has them already.
+    """
+    before = search.outcomes[state].calls
+    if not any(call.function in _FILL_UP for call in before):
+        return state
+    for place, each in enumerate(state):
+        new = state
+        if each.kind is Kind.IMAGE and each.extents[2:] == USUAL[Kind.IMAGE][2:]:
+            if image_size(search.module) is None:
+                new = resized(state, place, (2, 3), _EVEN_SIDE)
+        elif each.kind in (Kind.WAVE, Kind.SERIES, Kind.SEQUENCE) and each.extents[-1] == SAMPLES:
+            new = resized(state, place, (each.rank - 1,), _EVEN_SAMPLES)
+        if new != state:
+            outcome = search.probe(new)
+            if outcome.is_ok and len(outcome.calls) < len(before):
+                state, before = new, outcome.calls
     return state
 
 

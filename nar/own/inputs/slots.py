@@ -22,6 +22,7 @@ class Kind(StrEnum):
     SEQUENCE = "a sequence of vectors"
     SERIES = "channels over time"
     VECTOR = "a vector"
+    PAIR = "two numbers"
     VOLUME = "a volume"
     VIDEO = "a video"
     WAVE = "a sound"
@@ -57,6 +58,7 @@ USUAL: Final[Mapping[Kind, Extents]] = {
     Kind.SEQUENCE: (1, LENGTH, WIDTH),
     Kind.SERIES: (1, 16, STEPS),
     Kind.VECTOR: (1, WIDTH),
+    Kind.PAIR: (1, 2),
     Kind.VOLUME: (1, 1, 64, 64, 64),
     Kind.VIDEO: (1, 3, 16, 224, 224),
     Kind.WAVE: (1, 1, SAMPLES),
@@ -113,7 +115,8 @@ class Slot:
         is_typed: The user says its type: no other type is tried.
         is_listed: It is given in a list of its own, a mapping too.
         by_name: It is an argument by name.
-        value: What a `Kind.FIXED` slot is.
+        is_empty: It holds zeros where its kind holds ones: a mask whose ones hide.
+        value: What a `Kind.FIXED` slot is; of edges, how many nodes they join.
     """
 
     name: str
@@ -126,6 +129,7 @@ class Slot:
     is_typed: bool = False
     is_listed: bool = False
     by_name: bool = False
+    is_empty: bool = False
     value: object = field(default=None, compare=False)
 
     @property
@@ -171,16 +175,15 @@ class Slot:
     def _tensor(self) -> Tensor:
         if self.kind is Kind.EDGES and self.rank == 2:
             # A ring, whatever the number of edges: each end is a node.
-            ends = torch.arange(self.extents[-1]) % NODES
-            return torch.stack([ends, (ends + 1) % NODES])[: self.extents[0]].to(self.dtype)
-        if self.kind is Kind.LENGTHS:
-            return torch.full(self.extents, LENGTH, dtype=self.dtype)
+            nodes = self.value if type(self.value) is int else NODES
+            ends = torch.arange(self.extents[-1]) % nodes
+            return torch.stack([ends, (ends + 1) % nodes])[: self.extents[0]].to(self.dtype)
         return torch.full(self.extents, int(self._is_filled()), dtype=self.dtype)
 
     def _is_filled(self) -> bool:
         """Whether it holds ones: a mask that hides nothing, and ids that are not padding."""
         is_mask = self.dtype is torch.bool or self.kind is Kind.MASK
-        return is_mask or (self.kind is Kind.IDS and self.is_integer)
+        return not self.is_empty and is_mask or (self.kind is Kind.IDS and self.is_integer)
 
 
 State: TypeAlias = tuple[Slot, ...]
@@ -217,8 +220,10 @@ def call_of(state: State) -> CaptureInputs:
     args: list[object] = []
     kwargs: dict[str, object] = {}
     holders: dict[str, Any] = {}
-    for each in state:
+    for place, each in enumerate(state):
         content = each.content()
+        if each.kind is Kind.LENGTHS:
+            content = torch.full(each.extents, _length_before(state[:place]), dtype=each.dtype)
         if each.kind in (Kind.MAPPING, Kind.LIST):
             holders[each.path] = content
         if each.key:
@@ -230,6 +235,22 @@ def call_of(state: State) -> CaptureInputs:
         else:
             args.append(content)
     return CaptureInputs(tuple(args), kwargs)
+
+
+# The axes of which one is the time, whether the batch comes first or not.
+_TIMES: Final[Mapping[Kind, slice]] = {
+    Kind.IDS: slice(0, 2),
+    Kind.SEQUENCE: slice(0, 2),
+    Kind.SERIES: slice(-1, None),
+    Kind.WAVE: slice(-1, None),
+}
+
+
+def _length_before(state: State) -> int:
+    """The length of the last input that has one: all of it counts, and no more."""
+    lengths = (max(each.extents[_TIMES[each.kind]]) for each in reversed(state)
+               if each.kind in _TIMES and each.extents)  # fmt: skip
+    return next(lengths, LENGTH)
 
 
 def _hold(holders: dict[str, Any], slot: Slot, content: object) -> None:
