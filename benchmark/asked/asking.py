@@ -20,7 +20,8 @@ from typing import Any, Final, Literal
 from nar.base.errors import NarError
 
 Verdict = Literal["right", "wrong", "refused", "no truth"]
-# Seconds of one capture, chosen: inference has 12 s of its own, the largest models take as much.
+# Seconds of the processor for one capture, chosen: inference has 12 s of its own, the largest
+# models take as much. What others compute meanwhile does not count.
 _SECONDS: Final = 120
 # Option of this module: see only who has a truth.
 _TRUTH: Final = "--truth"
@@ -69,7 +70,7 @@ class Asked:
         reason: Why it was refused.
         inputs: What was assumed, in the syntax of ``--input``.
         is_sure: Whether the answer calls its inputs sure.
-        seconds: Of the question, less the seconds of the same capture with true inputs.
+        seconds: Of the processor for the question, less those of the same capture with true inputs.
         true_seconds: Of that capture.
     """
 
@@ -129,16 +130,16 @@ def ask(question: Question, folder: Path, *, is_asked: bool = True) -> Asked:
 
 
 def _captured(name: str) -> tuple[Any, float]:
-    """A capture or why there is none, and its seconds."""
+    """A capture or why there is none, and its seconds of the processor."""
     from nar.own import capture_architecture
 
-    started = time.perf_counter()
+    started = time.process_time()
 
     def stop(*_: object) -> None:
         raise _TooLongError
 
-    signal.signal(signal.SIGALRM, stop)
-    signal.alarm(_SECONDS)
+    signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, _SECONDS)
     try:
         outcome: Any = capture_architecture(name)
     except _TooLongError:
@@ -148,8 +149,8 @@ def _captured(name: str) -> tuple[Any, float]:
     except Exception as error:  # an escape of any other kind is what is looked for here
         outcome = f"NOT A REFUSAL: {type(error).__name__}: {error}"
     finally:
-        signal.alarm(0)
-    return outcome, time.perf_counter() - started
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    return outcome, time.process_time() - started
 
 
 def ask_all(

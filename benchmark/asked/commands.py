@@ -22,8 +22,11 @@ _AT_ONCE: Final = 2
 app = typer.Typer(help="Ask about modules without a word of their inputs.", no_args_is_help=True)
 
 Half = Annotated[
-    Literal["validation", "test", "rest"],
-    typer.Argument(help="Half of the libraries; rest: what was not drawn at first of the second."),
+    Literal["validation", "test", "rest", "unseen"],
+    typer.Argument(
+        help="Half of the libraries; rest: what was not drawn at first of the second; unseen: what "
+        "was drawn last."
+    ),
 ]
 Purpose = Annotated[
     Literal["tuned", "earlier", "before", "since", "last"],
@@ -52,7 +55,11 @@ def classes(
     questions = [[each.question for each in library.classes] for library in chosen]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         answers = pool.map(lambda asked: list(ask_all(asked)), questions)
-        _keep(results, "again" if again and half == "test" else half, list(_told(answers)))
+        kept: list[Asked] = []
+        for answer in _told(answers):
+            kept.append(answer)
+            # A run takes long: what is there stays if it ends.
+            _keep(results, "again" if again and half == "test" else half, kept)
 
 
 @app.command()
@@ -119,9 +126,9 @@ def page(results: Annotated[Path, typer.Argument(help="Directory with asked.json
 def draw(
     mined: Annotated[Path, typer.Argument(help="Holds LIBRARY.*.json of benchmark.asked.mining.")],
     target: Annotated[Path, typer.Argument(help="File that gets the table.")],
-    rest: Annotated[
-        bool, typer.Option("--rest", help="Keep what is drawn; add what tests and was not drawn.")
-    ] = False,
+    more: Annotated[
+        str, typer.Option(help="Keep what is drawn; add what was not, under this name: rest.")
+    ] = "",
 ) -> None:
     """Draw the classes of libraries anew from what their examples show: a decision."""
     from benchmark.asked import drawing
@@ -129,7 +136,10 @@ def draw(
 
     libraries = package_yaml("asked", "libraries.yaml", package="benchmark")
     found = [drawing.read_mined(mined, name, given or "") for name, given in libraries.items()]
-    (drawing.draw_rest if rest else drawing.draw)(found, target)
+    if more:
+        drawing.draw_more(found, target, more)
+    else:
+        drawing.draw(found, target)
 
 
 def _told(answers: "Iterator[list[Asked]] | Sequence[list[Asked]]") -> "Iterator[Asked]":

@@ -82,18 +82,24 @@ def draw(mined: Sequence[Mined], target: Path) -> None:
     write_libraries(target, list(_in_rounds([each for each in found if each.classes])))
 
 
-def draw_rest(mined: Sequence[Mined], target: Path) -> None:
-    """Add to a table what was not drawn of the half that tests: what nobody has asked about yet."""
+def draw_more(mined: Sequence[Mined], target: Path, half: str) -> None:
+    """Add to a table what was not drawn before: what nobody has asked about yet.
+
+    Args:
+        mined: Libraries of the half that tests, and others that were not in the table.
+        target: File that gets the table.
+        half: How what is added is called.
+    """
     known = list(asked_libraries())
     drawn = {each.path for library in known for each in library.classes}
-    tests = {library.name for library in known if library.half == "test"}
+    chooses = {library.name for library in known if library.half == "validation"}
     left = [
         replace(each, shown={path: each.shown[path] for path in each.shown.keys() - drawn})
         for each in mined
-        if each.name in tests
+        if each.name not in chooses and each.shown.keys() - drawn
     ]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        found = pool.map(lambda each: _library(each, "rest"), left)
+        found = pool.map(lambda each: _library(each, half), left)
         write_libraries(target, [*known, *(each for each in found if each.classes)])
 
 

@@ -22,12 +22,14 @@ _INTRODUCTION: Final = (
     "`nar search FILE:Class`. **Right** is an answer whose graph is that of the true inputs, by "
     "the fingerprint of its topology; **wrong** runs and has another one; else it is **refused**. "
     "Intervals are 95%, of whole libraries (kinds, for written networks) drawn again. Seconds are "
-    "those beyond imports, building and capture, on a machine with two cores that others used too."
+    "those beyond imports, building and capture, on a machine with two cores that others used too; "
+    "of the processor since the fourth look, of the clock on the wall before."
 )
 _COMMANDS: Final[Mapping[str, str]] = {
     "classes": "python -m benchmark asked classes validation --results results\n"
     "python -m benchmark asked classes test --again --results results\n"
-    "python -m benchmark asked classes rest --results results",
+    "python -m benchmark asked classes rest --results results\n"
+    "python -m benchmark asked classes unseen --results results",
     "written": "python -m benchmark asked written --results results",
     "repositories": "python -m benchmark asked repositories tuned FOLDER BOX --results results\n"
     "python -m benchmark asked repositories since FOLDER BOX --again --results results\n"
@@ -81,13 +83,15 @@ def _of_classes(measured: Measured) -> Iterator[str]:
         "validation": measured.validation,
         "test, first look": measured.test,
         "test, second look": measured.second,
-        "test, third look": measured.again,
+        "test, third look": measured.third,
+        "test, fourth look": measured.again,
         "test, not drawn at first": measured.rest,
+        "drawn last": measured.unseen,
     }
     yield "## Classes of libraries"
     yield f"```sh\n{_COMMANDS['classes']}\n```"
     total = sum(len(library.classes) for library in libraries)
-    first = [library for library in libraries if library.half != "rest"]
+    first = [library for library in libraries if library.half in ("validation", "test")]
     public, shown = (sum(getattr(each, key) for each in first) for key in ("public", "shown"))
     no_text, no_truth = (
         sum(getattr(each, key) for each in first) for key in ("without_text", "without_truth")
@@ -103,10 +107,11 @@ def _of_classes(measured: Measured) -> Iterator[str]:
         "was looked at while the inference of inputs was written, library by library, and its "
         "answers are those of the last time. The half that tests was asked once; its failures were "
         "read, kinds of them were mended on models of our own and on the other half, and it was "
-        "asked twice more: six refusals of the second look were errors of our own, and were "
+        "asked again: six refusals of the second look were errors of our own, and were "
         "mended before the third. "
-        f"{total - drawn} classes of its libraries that were not drawn at first were asked about "
-        "at the second look, once. Not asked, or without a truth where they were asked: "
+        f"{_number(libraries, 'rest')} classes of its libraries that were not drawn at first were "
+        "asked about at the second look, once. "
+        f"{_of_unseen(libraries)}Not asked, or without a truth where they were asked: "
         f"{total - _counted(measured)} of the {total}."
     )
     header = (
@@ -126,21 +131,34 @@ def _of_classes(measured: Measured) -> Iterator[str]:
     )
     failed = [
         [f"`{each.name}`", each.verdict, _short(each.reason or ", ".join(each.inputs))]
-        for each in (*_latest(measured), *measured.rest)
+        for each in (*_latest(measured), *measured.rest, *measured.unseen)
         if each.verdict in ("wrong", "refused")
     ]
     yield "Of the half that tests, what was not right at the last look:"
     yield markdown_table(("class", "verdict", "assumed, or why it was refused"), failed)
 
 
+def _number(libraries: Sequence[AskedLibrary], half: str) -> int:
+    return sum(len(each.classes) for each in libraries if each.half == half)
+
+
+def _of_unseen(libraries: Sequence[AskedLibrary]) -> str:
+    """What is said of the classes that were drawn last; nothing while none are."""
+    number = _number(libraries, "unseen")
+    if not number:
+        return ""
+    names = ", ".join(each.name for each in libraries if each.half == "unseen")
+    return f"{number} were drawn last, by a seed, of {names}, and asked about once. "
+
+
 def _latest(measured: Measured) -> Sequence[Asked]:
     """The answers of the half that tests, of its last look."""
-    return measured.again or measured.test
+    return measured.again or measured.third or measured.test
 
 
 def _all(measured: Measured) -> Iterator[Asked]:
     """The last answer of every class."""
-    yield from (*measured.validation, *_latest(measured), *measured.rest)
+    yield from (*measured.validation, *_latest(measured), *measured.rest, *measured.unseen)
 
 
 def _counted(measured: Measured) -> int:

@@ -21,8 +21,10 @@ class Measured:
         validation: Of classes of libraries that help to choose.
         test: Of classes of the other libraries, at the first look.
         second: Of the same classes, at the second look.
+        third: Of the same classes, at the third look.
         again: Of the same classes, at the last look.
         rest: Of classes of the same libraries that were not drawn at first.
+        unseen: Of classes that were drawn last, and asked about once.
         written: Of written networks.
         tuned: Of repositories whose failures were looked at.
         earlier: Of repositories that were chosen first, at the first look.
@@ -36,8 +38,10 @@ class Measured:
     validation: tuple[Asked, ...] = ()
     test: tuple[Asked, ...] = ()
     second: tuple[Asked, ...] = ()
+    third: tuple[Asked, ...] = ()
     again: tuple[Asked, ...] = ()
     rest: tuple[Asked, ...] = ()
+    unseen: tuple[Asked, ...] = ()
     written: tuple[Asked, ...] = ()
     tuned: tuple[Answer, ...] = ()
     earlier: tuple[Answer, ...] = ()
@@ -52,8 +56,10 @@ _READERS: Final[dict[str, Callable[[dict[str, Any]], Asked | Answer]]] = {
     "validation": Asked.from_plain,
     "test": Asked.from_plain,
     "second": Asked.from_plain,
+    "third": Asked.from_plain,
     "again": Asked.from_plain,
     "rest": Asked.from_plain,
+    "unseen": Asked.from_plain,
     "written": Asked.from_plain,
     "tuned": Answer.from_plain,
     "earlier": Answer.from_plain,

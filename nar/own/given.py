@@ -3,8 +3,8 @@
 A text is ``NAME=SIZES``, ``NAME=SIZES:TYPE``, ``NAME=none`` or ``NAME:=VALUE``; sizes are
 ``1x3x224x224``, or ``scalar`` for a tensor without axes. A text without a name is the next argument
 by position. ``batch.image=...`` is a key of a mapping, ``images.0=...`` an entry of a list,
-``0.image=...`` a key of the first argument by position. Sizes alone leave the type open. What is true or false is
-true, as a mask that hides nothing, and false with ``:zeros`` behind its type.
+``0.image=...`` a key of the first argument by position. Sizes alone leave the type open. What is
+true or false is true, as a mask that hides nothing, and false with ``:zeros`` behind its type.
 """
 
 import ast

@@ -34,7 +34,7 @@ def usual_inputs(name: str, module: nn.Module) -> CaptureInputs | None:
         try:
             known = example_inputs(module)
         except Exception as error:
-            reason = f"{reason_of(error)}; wanted example inputs of it"
+            reason = f"{reason_of(error)}; state its inputs: --input input_ids=1x32:int64"
             raise CaptureError(name, "-", reason) from error
         return known if known.kwargs else None
     # A module that takes a text beside its image is more than the model of timm in it.

@@ -230,7 +230,7 @@ def _is_image_size(value: object) -> bool:
 
 
 def _is_time(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and value > 0
+    return isinstance(value, Real) and not isinstance(value, bool) and float(value) > 0
 
 
 def _is_count(value: object) -> bool:

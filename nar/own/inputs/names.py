@@ -15,14 +15,15 @@ _PATTERNS: Final[Mapping[str, Kind]] = {
     r"^(y|labels?|class_labels?|classes|cls|class_ids?)$": Kind.LABEL,
     r"(^|_)masks?$|padding": Kind.MASK,
     r"(^|_)(lengths?|lens?)$": Kind.LENGTHS,
-    # Sizes and places of the images that a model is told about, as of an original before it was cut.
+    # Sizes and places that a model is told about, as those of an image before it was cut.
     r"^(original|target|crops?)_(sizes?|coords?\w*)$|^(added_)?time_ids$": Kind.PAIR,
     r"edge_index$|^(edges|ei|adj_t)$": Kind.EDGES,
     r"^(edge_attr|edge_weight|edge_features?|ea|edge_feats?)$": Kind.EDGE_FEATURES,
     r"^(adj|adjacency|adj_matrix|a_hat)$": Kind.ADJACENCY,
     r"(input_)?ids$|^tokens?$|^texts?(_inputs?)?$|_tokens$|^words$|^caption.*|"
     r"^sentences?$": Kind.IDS,
-    r"^(wav|wavs|wave|waveforms?|audio|mix|mixture|raw_audio|signal|speech|noisy|sound)$": Kind.WAVE,
+    r"^(wav|wavs|wave|waveforms?|audio|mix|mixture|raw_audio|signal|speech|noisy|"
+    r"sound)$": Kind.WAVE,
     r"(^|_)(videos?|clips?)(_|$)|^frames$": Kind.VIDEO,
     r"^(z|noise|latents?|latent_code)$|^pooled|_pooled|^global_": Kind.VECTOR,
     r"(^|_)(imgs?|images?|pixels|picture)(_?\d|_values|_tensor)?$": Kind.IMAGE,

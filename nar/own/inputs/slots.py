@@ -183,7 +183,7 @@ class Slot:
     def _is_filled(self) -> bool:
         """Whether it holds ones: a mask that hides nothing, and ids that are not padding."""
         is_mask = self.dtype is torch.bool or self.kind is Kind.MASK
-        return not self.is_empty and is_mask or (self.kind is Kind.IDS and self.is_integer)
+        return (is_mask and not self.is_empty) or (self.kind is Kind.IDS and self.is_integer)
 
 
 State: TypeAlias = tuple[Slot, ...]
