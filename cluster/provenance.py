@@ -31,6 +31,7 @@ from nar.corpus import SCHEMA_VERSION
 from nar.graphs.normal_form import NORMAL_FORM_VERSION
 from nar.own.construct.root import import_folders, repository_root
 from nar.own.files import SOURCE as FILE
+from nar.own.files import STATED_LABELS_VERSION
 from nar.own.user_code import place_of_import
 from nar.zoo.sources import package_of, source_of
 
@@ -133,6 +134,8 @@ def _of_file(spec: str, asking: Asking) -> tuple[dict[str, str], tuple[str, ...]
     own = {str(path): " ".join([FILE, file_digest(path)])}
     if stated:
         own["what is stated of it"] = " ".join(stated)
+    if path.suffix.lower() == ".json":
+        own["how labels are read from a configuration"] = f"labels {STATED_LABELS_VERSION}"
     if path.suffix != PYTHON:
         return own, _libraries_of_kind(path)
     imported = imported_by(path)

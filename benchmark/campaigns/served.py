@@ -57,12 +57,13 @@ class Served:
         self._directory = directory
         self._file_bytes = file_bytes
         self._work = [] if work is None else ["--work", str(work)]
-        ports = {"port": free_port(), "metrics_port": free_port()}
         told = settings or {}
+        ports = {"port": free_port(), "metrics_port": free_port()}
+        server = ports | told.get("server", {})
         self._config = directory / "nar.yaml"
-        self._config.write_text(yaml.safe_dump(told | {"server": ports | told.get("server", {})}))
-        self.target = f"127.0.0.1:{ports['port']}"
-        self.metrics_url = f"http://127.0.0.1:{ports['metrics_port']}/metrics"
+        self._config.write_text(yaml.safe_dump(told | {"server": server}))
+        self.target = f"127.0.0.1:{server['port']}"
+        self.metrics_url = f"http://127.0.0.1:{server['metrics_port']}/metrics"
         self.process: subprocess.Popen[bytes] | None = None
 
     @property

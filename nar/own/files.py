@@ -26,12 +26,13 @@ from nar.base.model_folders import kind_of_json, named_in_file, named_in_folder,
 from nar.base.suggestions import close_files
 from nar.capture import Capture
 from nar.graphs.architecture import UNKNOWN, Labels
-from nar.labels.families import family_of
 from nar.own.construct.arguments import read_arguments
 from nar.zoo.libraries import installed
 from nar.zoo.spec import ArchitectureSpec
 
 SOURCE = "file"
+# Raise it with every change to the labels that configurations state, so that they are read anew.
+STATED_LABELS_VERSION: Final = 2
 _FACTORY: Final = re.compile(r"(?P<path>.*\.py):(?P<factory>\w+)(?P<arguments>\(.*\))?", re.DOTALL)
 
 # What captures a file: its module, which is imported when it is needed, and its function.
@@ -52,10 +53,13 @@ _CONFIGURATIONS: Final[dict[str, _Reader]] = {
 }
 
 
-# Kinds of JSON files -> the key by which they state a family, and the library that says so.
-_STATED: Final = {
-    "transformers": ("model_type", "transformers"),
-    "diffusers": ("_class_name", "diffusers"),
+# Modules whose `labels_of_config` tells the family and the task that a JSON file states, and the
+# library that builds it, by the name of its kind.
+_STATING: Final[dict[str, tuple[str, str]]] = {
+    "transformers": ("nar.zoo.sources.transformers.tasks", "transformers"),
+    "timm": ("nar.zoo.sources.timm", "timm"),
+    "diffusers": ("nar.zoo.sources.diffusers", "diffusers"),
+    "open_clip": ("nar.zoo.sources.open_clip", "open_clip_torch"),
 }
 
 
@@ -122,16 +126,19 @@ def _labels(name: str, path: Path) -> Labels:
     except ValueError:  # its reader says what is wrong
         return plain
     kind = kind_of_json(content)
-    if kind is None or kind.name not in _STATED:
+    if kind is None or kind.name not in _STATING:
         return plain
-    key, library = _STATED[kind.name]
-    stated = content.get(key)
+    module, library = _STATING[kind.name]
     package = installed(library)
-    return replace(
-        plain,
-        library=" ".join(package) if package else path.name,
-        family=family_of(library, stated) if isinstance(stated, str) else UNKNOWN,
-    )
+    if package is None:
+        return plain
+    known = replace(plain, library=" ".join(package))
+    # A file from outside can be wrong in any way; its reader says what is wrong.
+    try:
+        family, task = import_module(module).labels_of_config(content)
+    except Exception:
+        return known
+    return replace(known, family=family, task=task)
 
 
 def _near(path: Path) -> str:

@@ -194,6 +194,16 @@ def test_a_configuration_counts_with_the_library_that_builds_it(tmp_path, text, 
         assert ingredients(str(spec))[library] == f"{library} {metadata.version(library)}"
 
 
+def test_labels_that_are_read_otherwise_recapture_configurations_alone(tmp_path, monkeypatch):
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    (tmp_path / "mine.py").touch()
+    specs = (str(tmp_path), str(tmp_path / "mine.py") + ":net")
+    before = [identity(spec) for spec in specs]
+    monkeypatch.setattr(provenance, "STATED_LABELS_VERSION", 0)
+    after = [identity(spec) for spec in specs]
+    assert [old == new for old, new in zip(before, after, strict=True)] == [False, True]
+
+
 def test_a_file_that_a_capture_has_read_is_stale_when_it_changes(tmp_path):
     file = tmp_path / "sizes.json"
     file.write_text("1")

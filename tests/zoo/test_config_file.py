@@ -5,7 +5,9 @@ import json
 import pytest
 
 from nar.base.errors import NarError
+from nar.graphs.architecture import UNKNOWN
 from nar.own import capture_architecture
+from nar.own.files import resolve_file
 
 BERT = {
     "model_type": "bert",
@@ -15,6 +17,7 @@ BERT = {
     "num_attention_heads": 2,
     "intermediate_size": 128,
 }
+MINE = {"model_type": "mine"}
 HOSTILE = {
     "auto_map": {"AutoModel": "evil--code.Model"},
     "attn_implementation": "evil/kernels",
@@ -61,3 +64,39 @@ def test_without_a_class_it_is_the_bare_model(read):
 def test_what_is_no_configuration_is_told(read, said, reason):
     with pytest.raises(NarError, match=reason):
         read(said)
+
+
+@pytest.mark.parametrize(
+    ("said", "labels"),
+    [
+        (BERT, ("bert", "fill-mask")),
+        ({"model_type": "bert"}, ("bert", UNKNOWN)),
+        # A class of another type, one that no table has, and one that says nothing.
+        (MINE | {"architectures": ["BertForCausalLM"]}, ("mine", "text-generation")),
+        (MINE | {"architectures": ["MyForMaskedLM"]}, ("mine", "fill-mask")),
+        (MINE | {"architectures": ["Mine", "MyLMHeadModel"]}, ("mine", "text-generation")),
+        (MINE | {"architectures": ["ForMine"]}, ("mine", UNKNOWN)),
+        # A name of the hub's pipelines says more than a class; what cannot be a name says nothing.
+        (BERT | {"pipeline_tag": "sentence-similarity"}, ("bert", "sentence-similarity")),
+        (BERT | {"custom_pipelines": {"pair-classification": {}}}, ("bert", "pair-classification")),
+        (BERT | {"pipeline_tag": "no\nname"}, ("bert", "fill-mask")),
+        ({"architecture": "resnet18", "num_classes": 10}, ("resnet", "image-classification")),
+        ({"architecture": "resnet18.a1_in1k", "num_classes": 0}, ("resnet", "feature-extraction")),
+        ({"architecture": "no such"}, (UNKNOWN, UNKNOWN)),
+        ({"_class_name": "UNet2DModel"}, ("diffusion_unet", "unconditional-image-generation")),
+        ({"_class_name": "AutoencoderKL"}, ("autoencoder_kl", "autoencoding")),
+        ({"model_cfg": {"vision_cfg": {}}}, ("clip", "zero-shot-image-classification")),
+        ({"model_cfg": 3}, (UNKNOWN, UNKNOWN)),
+    ],
+)  # fmt: skip
+def test_family_and_task_are_those_that_it_states(tmp_path, said, labels):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(said))
+    found = resolve_file(str(path)).labels
+    assert (found.family, found.task) == labels
+    assert found.library.partition(" ")[0] in (
+        "transformers",
+        "timm",
+        "diffusers",
+        "open_clip_torch",
+    )

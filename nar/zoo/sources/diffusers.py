@@ -13,6 +13,7 @@ from nar.base.model_folders import read_json
 from nar.base.suggestions import close_names
 from nar.base.workspace import package_yaml
 from nar.capture import Capture, CaptureInputs
+from nar.labels.families import family_of
 from nar.zoo.building import on_fake_cpu, on_meta
 from nar.zoo.example import Entry as InputEntry
 from nar.zoo.example import made
@@ -85,8 +86,29 @@ def _entry(model: str) -> Entry | None:
     published = _checkpoints()[class_name][checkpoint] if checkpoint else {}
     build = partial(model_class, **published.get("config", {}))
     capture = _capture(class_name, build, partial(_inputs, more=published.get("inputs", {})))
-    module = model_class.__module__.rpartition(".")[2]
-    return Entry(module, TASK_OF.get(class_name, "text-to-image"), capture)
+    return Entry(_module(model_class), _task(class_name), capture)
+
+
+def labels_of_config(content: Mapping[str, Any]) -> tuple[str, str]:
+    """The family and the task that a ``config.json`` of diffusers states by its class.
+
+    Args:
+        content: The configuration, with a ``_class_name``.
+
+    Raises:
+        MissingLibraryError: diffusers is not installed.
+    """
+    class_name = content["_class_name"]
+    model_class: type = getattr(import_library("diffusers"), class_name)
+    return family_of("diffusers", _module(model_class)), _task(class_name)
+
+
+def _module(model_class: type) -> str:
+    return model_class.__module__.rpartition(".")[2]
+
+
+def _task(class_name: str) -> str:
+    return TASK_OF.get(class_name, "text-to-image")
 
 
 def capture_diffusers_config(path: Path, *, name: str) -> Capture:

@@ -14,6 +14,7 @@ from torch import nn
 
 from nar.base.model_folders import read_json
 from nar.capture import Capture, CaptureInputs
+from nar.labels.families import family_of
 from nar.zoo.libraries import import_library
 from nar.zoo.source import Entry, Source, by_forward
 from nar.zoo.sources.transformers.sizes import published_config, published_sizes
@@ -23,6 +24,7 @@ CONTEXT_LENGTH = 77  # tokens, the library's default
 
 # Checkpoints of text towers, and the row of `sizes.yaml` that has the same sizes.
 _SAME_SIZES = {"nllb-200-distilled-1.3B": "nllb-200-1.3B"}
+_TASK = "zero-shot-image-classification"
 Config = Mapping[str, Any]
 
 
@@ -38,7 +40,7 @@ def _entry(model: str) -> Entry | None:
     config: Config = import_library("open_clip").get_model_config(model)
     return Entry(
         _defining(config),
-        "zero-shot-image-classification",
+        _TASK,
         by_forward(partial(_build, config), partial(_inputs, config)),
         entrypoint=model,
     )
@@ -115,6 +117,18 @@ def capture_open_clip_config(path: Path, *, name: str) -> Capture:
     content = read_json(path)
     config: Config = content.get("model_cfg", content)
     return by_forward(partial(_build, config), partial(_inputs, config))(name)
+
+
+def labels_of_config(content: Mapping[str, Any]) -> tuple[str, str]:
+    """The family and the task that an ``open_clip_config.json`` states.
+
+    Args:
+        content: A ``model_cfg``, or what stands in one.
+
+    Raises:
+        MissingLibraryError: timm, whose image tower is named, is not installed.
+    """
+    return family_of("open_clip", _defining(content.get("model_cfg", content))), _TASK
 
 
 OPEN_CLIP = Source(

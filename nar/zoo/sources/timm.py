@@ -105,6 +105,21 @@ def capture_timm_config(path: Path, *, name: str) -> Capture:
     return by_forward(build, _inputs if size is None else partial(_of_size, size))(name)
 
 
+def labels_of_config(content: Mapping[str, Any]) -> tuple[str, str]:
+    """The family and the task that a ``config.json`` of timm states.
+
+    Args:
+        content: The configuration, with an ``architecture``.
+
+    Raises:
+        MissingLibraryError: timm is not installed.
+    """
+    # Without classes it gives features, which transformers calls so.
+    has_head = content.get("num_classes") != 0
+    task = "image-classification" if has_head else "feature-extraction"
+    return timm_family(str(content["architecture"]).partition(".")[0]), task
+
+
 def _of_size(size: object, _module: nn.Module) -> CaptureInputs:
     if not (isinstance(size, list) and len(size) == 3 and all(map(_is_side, size))):
         raise ValueError(f"wanted an input_size of three extents up to {_MAX_SIDE}, came {size}")

@@ -3,9 +3,14 @@
 The tables are lists of names: reading them imports no model. A table of ours has what they lack.
 """
 
+import re
+from collections.abc import Iterator, Mapping
 from functools import cache
+from typing import Any
 
 from nar.base.workspace import package_yaml
+from nar.graphs.architecture import UNKNOWN
+from nar.labels.families import family_of
 from nar.zoo.libraries import import_library
 
 _TABLES = "transformers.models.auto.modeling_auto"
@@ -44,6 +49,11 @@ _TASK_OF = {
 }
 
 Pair = tuple[str, str]
+# Names of tasks are short words; anything else that stands in their place is none.
+_TASK = re.compile(r"[a-z0-9]+(-[a-z0-9]+){0,7}")
+# How a class that no table has says what it is for: BertForMaskedLM, GPT2LMHeadModel.
+_NAMED_FOR = re.compile(r"For[A-Z]\w*")
+_TEXT_GENERATION = "LMHeadModel"
 
 
 @cache
@@ -52,12 +62,7 @@ def task_of_pairs() -> dict[Pair, str]:
 
     Beside the auto tables, `tables/classes.yaml` says of more classes what they are for.
     """
-    tables = import_library(_TABLES)
-    stems = {
-        name.removeprefix("MODEL").removesuffix("_MAPPING_NAMES").lstrip("_"): name
-        for name in vars(tables)
-        if name.startswith("MODEL_") and name.endswith("_MAPPING_NAMES")
-    }
+    tables, stems = import_library(_TABLES), _stems()
     tasks: dict[Pair, str] = {}
     for stem in sorted(stems, key=_rank):
         for model_type, classes in getattr(tables, stems[stem]).items():
@@ -68,6 +73,52 @@ def task_of_pairs() -> dict[Pair, str]:
         for model_type, named in classes_of.items():
             tasks |= {(model_type, class_name): task for class_name in named.split()}
     return dict(sorted(tasks.items()))
+
+
+@cache
+def _stems() -> dict[str, str]:
+    """What the auto tables are for, as their names say it, and their names."""
+    return {
+        name.removeprefix("MODEL").removesuffix("_MAPPING_NAMES").lstrip("_"): name
+        for name in vars(import_library(_TABLES))
+        if name.startswith("MODEL_") and name.endswith("_MAPPING_NAMES")
+    }
+
+
+def labels_of_config(content: Mapping[str, Any]) -> tuple[str, str]:
+    """The family and the task that a ``config.json`` states, each unknown where it does not.
+
+    A task is stated by its name in the pipelines of the hub, or by the class of the model.
+
+    Args:
+        content: The configuration, with a ``model_type``.
+
+    Raises:
+        MissingLibraryError: transformers is not installed.
+    """
+    return family_of("transformers", content["model_type"]), next(_stated_tasks(content), UNKNOWN)
+
+
+def _stated_tasks(content: Mapping[str, Any]) -> Iterator[str]:
+    """The tasks that a configuration states, the most telling one first."""
+    named = (content.get("pipeline_tag"), *(content.get("custom_pipelines") or ()))
+    yield from (name for name in named if isinstance(name, str) and _TASK.fullmatch(name))
+    known = task_of_pairs()
+    for class_name in content.get("architectures") or ():
+        if (task := known.get((content["model_type"], class_name))) is not None:
+            yield task
+        # A type of somebody's own may take the class of another type, or call its own alike.
+        yield from (task for (_, each), task in known.items() if each == class_name)
+        yield from _tasks_of_name(class_name)
+
+
+def _tasks_of_name(class_name: str) -> Iterator[str]:
+    named = _NAMED_FOR.search(class_name)
+    stem = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", named.group()).upper() if named else ""
+    if stem in _stems() and named:
+        yield _task(stem)
+    if class_name.endswith(_TEXT_GENERATION):
+        yield _TASK_OF["FOR_CAUSAL_LM"]
 
 
 def _rank(stem: str) -> tuple[int, str]:
