@@ -139,6 +139,8 @@ campaigns: $(STAMP) milvus  ## every reliability campaign at full size, and resu
 	-$(MAKE) campaign-damage OPTIONS='--of store'
 	-$(MAKE) campaign-statuses
 	-$(MAKE) campaign-faults OPTIONS='--runs $(RUNS) --seed $(SEED) --kept $(FAULTS)'
+	-$(MAKE) campaign-rows
+	-$(MAKE) campaign-rows OPTIONS='--store server'
 	-$(MAKE) campaign-week
 	-$(MAKE) campaign-week OPTIONS='--store server'
 	-$(MAKE) campaign-soak
