@@ -185,6 +185,7 @@ results: $(STAMP)  ## every table and figure of results/ from cells in work/: ho
 	$(BIN)/python -m benchmark inside --work work --results results
 	$(BIN)/python -m benchmark origin --work work --results results
 	$(BIN)/python -m benchmark predictor --results results
+	$(BIN)/python -m benchmark own-encoder --results results
 	$(BIN)/python -m benchmark calibrate --work work --results results
 	$(BIN)/python -m benchmark targets --results results
 	$(BIN)/python -m benchmark tradeoff --results results

@@ -259,6 +259,20 @@ def predictor(
         sys.stdout.write(as_markdown())
 
 
+@app.command("own-encoder")
+@reporting_errors
+def own_encoder(
+    results: Annotated[Path | None, typer.Option(help="Directory that gets the page.")] = None,
+) -> None:
+    """Measure from how many own models on an encoder of one's own is worth it; some minutes."""
+    from benchmark.own_encoder import as_markdown, measured, write_page
+
+    if results is not None:
+        write_page(results)
+    else:
+        sys.stdout.write(as_markdown([*measured()]))
+
+
 @app.command()
 @reporting_errors
 def verdicts(

@@ -8,14 +8,15 @@ not, and that is said.
 import gc
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from importlib.util import source_from_cache
 from pathlib import Path
 from resource import getpagesize
 from typing import Any, Final
+from weakref import ref
 
 from nar.base.asking import Asking
 from nar.base.errors import CaptureError, one_line
@@ -83,7 +84,9 @@ class CaptureWorker:
         capture = replace(made, architecture=item)
         if source_of(name) is not None:  # its library's version says what it is made from
             return WorkerCapture(capture, resident_bytes())
-        return WorkerCapture(capture, resident_bytes(), noted.states(), noted.unchecked())
+        loaded = users_modules()
+        states, unchecked = noted.states(loaded), noted.unchecked(loaded)
+        return WorkerCapture(capture, resident_bytes(), states, unchecked)
 
     def _capture(self, name: str, asking: Asking) -> ZooCapture:
         try:
@@ -117,18 +120,27 @@ class NotedReads:
         if isinstance(path, str | bytes | os.PathLike) and not is_written:
             self._paths[os.path.abspath(os.fsdecode(path))] = None  # noqa: PTH100 -- links stay
 
-    def states(self) -> dict[str, str]:
-        """The user's own files that were opened, by their paths from here, each with its state."""
-        opened = dict.fromkeys(map(_source, (*self._paths, *_loaded())))
+    def states(self, loaded: Sequence[str]) -> dict[str, str]:
+        """The user's own files that were opened, by their paths from here, each with its state.
+
+        Args:
+            loaded: Files of the user's modules that are loaded: they were opened for an earlier
+                model, and are not opened again.
+        """
+        opened = dict.fromkeys(map(_source, (*self._paths, *loaded)))
         users = (Path(each) for each in opened if _is_users(each))
         # What a zoo file declares of a model is told apart already.
         own = sorted(str(each) for each in users if each.name not in _DECLARE and each.is_file())
         return {_from_here(each): state_of(Path(each)) for each in own}
 
-    def unchecked(self) -> tuple[str, ...]:
-        """What nobody notices the changes of."""
-        code = [each for each in _loaded() if not each.endswith(PYTHON) and _is_users(each)]
-        unseen = (f"{_from_here(each)} is code in C, which may read files unseen" for each in code)
+    def unchecked(self, loaded: Sequence[str]) -> tuple[str, ...]:
+        """What nobody notices the changes of.
+
+        Args:
+            loaded: As of `states`.
+        """
+        code = (_from_here(each) for each in loaded if not each.endswith(PYTHON))
+        unseen = (f"{each} is code in C, which may read files unseen" for each in code)
         return (*self._unchecked, *unseen)
 
 
@@ -162,10 +174,26 @@ def _listen() -> None:
     sys.addaudithook(hook)
 
 
-def _loaded() -> list[str]:
-    """Files of modules that stay loaded from one model to the next, and are not opened again."""
-    files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
-    return [each for each in files if isinstance(each, str)]
+# Modules that were found not to be the user's, by name. A process has thousands of them after each
+# model, and looking at each again took a fifth of the time of small models.
+_passed_over: Final[dict[str, ref[Any]]] = {}
+
+
+def users_modules() -> list[str]:
+    """Files of the user's own modules that are loaded."""
+    found = []
+    for name, module in list(sys.modules.items()):
+        known = _passed_over.get(name)
+        if known is not None and known() is module:
+            continue
+        # Not by an attribute: a module that imports on demand would look for one everywhere.
+        file = getattr(module, "__dict__", {}).get("__file__")
+        if isinstance(file, str) and _is_users(file):
+            found.append(file)
+        else:
+            with suppress(TypeError):  # whatever stands there, and has no place for a reference
+                _passed_over[name] = ref(module)
+    return found
 
 
 def _source(path: str) -> str:

@@ -46,6 +46,8 @@ MOST_STEPS: Final = 5
 # Of the steps of a run, and of its jobs.
 CLIENT_WRITES, CHANGES_LITTLE, REMOVES, FAILS, BESIDE = 0.3, 0.6, 0.3, 0.2, 0.3
 SEEN_EVERY: Final = 20
+# A machine that pauses must not end a run: no time is measured here.
+TIMEOUT_S: Final = 120.0
 # What each row says: the version of its model, by its name.
 Versions = Mapping[str, int]
 
@@ -278,8 +280,10 @@ def rows(told: Rows) -> Iterator[Tally]:
 def _places(told: Rows, place: Path, stack: ExitStack) -> list[IndexConfig]:
     if told.store == "server":
         uri = stack.enter_context(milvus_server(place))
-        return [IndexConfig(uri=uri, alias=f"rows_{each}") for each in range(told.writers)]
-    return [IndexConfig(uri=str(place / f"{each}.db")) for each in range(told.writers)]
+        places = [{"uri": uri, "alias": f"rows_{each}"} for each in range(told.writers)]
+    else:
+        places = [{"uri": str(place / f"{each}.db")} for each in range(told.writers)]
+    return [IndexConfig(**each, timeout_s=TIMEOUT_S) for each in places]
 
 
 def _write_runs(

@@ -4,6 +4,7 @@ import gzip
 import json
 import urllib.error
 import urllib.request
+from contextlib import ExitStack
 
 import grpc
 import pytest
@@ -158,6 +159,37 @@ def test_no_call_tells_of_the_other_team(site):
     assert all(SECRET not in MessageToJson(each) for each in streamed)
     methods = wire.DESCRIPTOR.services_by_name["ArchitectureRetrievalService"].methods_by_name
     assert {*ASKED, "SearchStream"} == {*methods}
+
+
+@pytest.mark.milvus_server
+def test_two_aliases_with_two_servers_share_nothing(milvus_uri, embedder):
+    """The other way to keep teams apart, on one store: no token of one is known to the other."""
+    teams, servers = {"alpha": zoo()[:2], SECRET: zoo()[2:]}, {}
+    with ExitStack() as stack:
+        for team, items in teams.items():
+            config = IndexConfig(uri=milvus_uri, alias=f"scopes_{team}")
+            index = stack.enter_context(ArchitectureIndex(config))
+            vectors = embedder.embed([each.graph for each in items])
+            with index.build(embedder.fingerprint, embedder.dim) as build:
+                build.upsert([index_row(*pair) for pair in zip(items, vectors, strict=True)])
+                build.publish()
+            settings = {"token": f"{team}-token", "writable": True}
+            servers[team] = stack.enter_context(live_server(embedder, index, **settings))
+        alpha, other = (stub_of(servers[team], f"{team}-token") for team in teams)
+        other("Upsert", written_by(f"{SECRET}/new"))
+        for method, requests in ASKED.items():
+            for request in requests if method != "Explain" else ():
+                assert SECRET not in MessageToJson(alpha(method, request)), method
+        counts = [ask("Describe", wire.DescribeRequest()).index_rows for ask in (alpha, other)]
+        # The two that were written beside; of those of alpha one was deleted again.
+        assert counts == [3, 4]
+        with pytest.raises(grpc.RpcError) as caught:
+            stub_of(servers[SECRET], "alpha-token")("Describe", wire.DescribeRequest())
+        assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
+
+
+def written_by(name):
+    return wire.UpsertRequest(architectures=[wire.NewArchitecture(name=name, graph=graph([3]))])
 
 
 def test_counts_are_of_ones_own_rows(site):
