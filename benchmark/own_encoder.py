@@ -18,10 +18,9 @@ from benchmark.reporting.markdown import markdown_table
 from benchmark.scoring.metrics import average_precision
 from nar.answers.atlas import shipped_atlas
 from nar.base.files import write_whole
-from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.default.pretraining import collect, pretrain_default
 from nar.encoding.default.recipe import DefaultRecipe
-from nar.encoding.embed import Embedder
+from nar.encoding.embed import Embedder, load_checkpoint
 from nar.graphs.architecture import Architecture, architecture
 from nar.motifs.config import MotifConfig
 from nar.zoo.sources.darts.dataset import members_at
@@ -38,6 +37,8 @@ _HELD_OUT: Final = 500
 _LEARNED: Final = (100, 300, 1_000)
 _SEEDS: Final = (0, 1, 2)
 _DEPTH: Final = 20
+# Chosen: five times what three seeds differ by.
+_TOLD_APART: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,22 +108,30 @@ def mean_precision(vectors: NDArray[np.floating], families: NDArray[np.str_], de
 
 def sentence(every: Sequence[Measured]) -> str:
     """From how many own models on pretraining is worth it, where it is worth it at all."""
-    shipped = {each.distance: each.scores[0] for each in every if not each.learned}
-    better = {
-        count: all(
-            min(each.scores) > shipped[each.distance] for each in every if each.learned == count
-        )
-        for count in _LEARNED
+    gains = {count: [*_gains(every, count)] for count in _LEARNED}
+    is_better = {
+        count: max(gained) >= _TOLD_APART and min(gained) > -_TOLD_APART
+        for count, gained in gains.items()
     }
-    worth = [count for count in _LEARNED if all(better[more] for more in _LEARNED if more >= count)]
+    worth = [
+        count for count in _LEARNED if all(is_better[more] for more in _LEARNED if more >= count)
+    ]
     if not worth:
         return (
             f"Up to {max(_LEARNED):,} own models the shipped encoder is as good or better: keep it."
         )
     return (
         f"From {worth[0]:,} own models on an encoder of one's own finds held-out own models better "
-        "than the shipped one, by every seed."
+        "than the shipped one."
     )
+
+
+def _gains(every: Sequence[Measured], count: int) -> Iterator[float]:
+    """What the worst seed of an encoder has more than the shipped one, a distance each."""
+    shipped = {each.distance: each.scores[0] for each in every if not each.learned}
+    for each in every:
+        if each.learned == count:
+            yield min(each.scores) - shipped[each.distance]
 
 
 def as_markdown(every: Sequence[Measured]) -> str:
@@ -140,7 +149,9 @@ def as_markdown(every: Sequence[Measured]) -> str:
     said = (__doc__ or "").partition("\n\n")[2].strip()
     return (
         f"# An encoder of one's own\n\n```sh\n{COMMAND}\n```\n\n{said}\n\n**{sentence(every)}**\n\n"
-        f"{_HELD_OUT} networks ask, {len(_SEEDS)} seeds; `default`, as it is.\n\n"
+        f"{_HELD_OUT} networks ask, {len(_SEEDS)} seeds; `default`, as it is. Labels say which "
+        "design a network is of: without families there is nothing to learn from. A zoo of the "
+        "designs that NAR ships has less to gain, as the shipped encoder has learned them.\n\n"
         f"{markdown_table(header, rows)}\n"
     )
 
