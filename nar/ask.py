@@ -281,13 +281,14 @@ def asked_of(model: Model, example: object = None) -> Asked:
     if isinstance(model, ComputationalGraph):
         return Asked(architecture(_labels("graph"), model))
     # Who has a module has torch; names and files need none.
+    from nar.capture.record import with_unread
     from nar.own.calling import capture_lent
 
     name = type(model).__name__
     stated = _stated(example)
     inputs = (stated.inputs or None) if stated.example is None else stated.example
     captured = capture_lent(name, model, inputs)
-    item = architecture(_labels(name), captured.network)
+    item = architecture(_labels(name), captured.network, captured.weights, with_unread(captured))
     return Asked(item, captured.assumed, captured.unread)
 
 

@@ -277,3 +277,54 @@ def test_the_layers_in_a_list_of_a_block_are_no_blocks():
 
     model = nn.Sequential(*(Three() for _ in range(4)))
     assert card_of(model, torch.zeros(1, 8, 32)).depth == 4
+
+
+class Attended(nn.Module):
+    """A convolution whose channels are weighed by two layers that read two poolings."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(16, 16, 3, padding=1)
+        self.small, self.large = nn.Conv2d(16, 4, 1), nn.Conv2d(4, 16, 1)
+
+    def weigh(self, pooled):
+        return self.large(functional.relu(self.small(pooled)))
+
+    def forward(self, x):
+        y = self.conv(x)
+        means = functional.adaptive_avg_pool2d(y, 1)
+        largest = functional.adaptive_max_pool2d(y, 1)
+        return x + y * torch.sigmoid(self.weigh(means) + self.weigh(largest))
+
+
+class Gated(nn.Module):
+    """A convolution over time, one half of which gates the other."""
+
+    def __init__(self):
+        super().__init__()
+        self.read, self.back = nn.Conv1d(16, 32, 3, padding=1), nn.Conv1d(16, 16, 1)
+
+    def forward(self, x):
+        value, gate = self.read(x).chunk(2, 1)
+        return x + self.back(torch.tanh(value) * torch.sigmoid(gate))
+
+
+@pytest.mark.parametrize(("block", "places"), [(Attended, (8, 8)), (Gated, (32,))])
+def test_what_weighs_channels_or_reads_neighbours_is_no_mlp(block, places):
+    model = nn.Sequential(*(block() for _ in range(3)))
+    assert card_of(model, torch.zeros(1, 16, *places)).mlp is None
+
+
+def test_points_go_through_layers_and_their_largest_is_taken():
+    class Points(nn.Module):
+        def __init__(self):
+            super().__init__()
+            layers = [(nn.Conv1d(8, 8, 1), nn.BatchNorm1d(8), nn.ReLU()) for _ in range(4)]
+            self.layers = nn.Sequential(*(each for layer in layers for each in layer))
+            self.scores = nn.Linear(8, 40)
+
+        def forward(self, x):
+            return self.scores(self.layers(x).amax(2))
+
+    card = card_of(Points().eval(), torch.zeros(1, 8, 32))
+    assert (card.kind, card.head) == ("mlp", "max, linear to 40")

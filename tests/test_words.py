@@ -133,6 +133,20 @@ def test_a_sentence_names_the_first_of_many():
     assert sentence.names == ("lib:0", "lib:1", "lib:2")
 
 
+def test_what_changed_is_said_of_the_first_alone():
+    two = tuple(hits(("gpt2", 1.0), ("gpt2", 0.9)))
+    changed = (Changes("lib:0", Edits(), "widths"),)
+    [sentence] = sentences(Answer((), same_design=two, changes=changed))
+    assert sentence.text.endswith("in other widths, as lib:0; lib:1 has it, too.")
+    assert sentence.names == ("lib:0", "lib:1")
+
+
+def test_what_has_the_same_operators_and_is_no_copy_is_wired_otherwise():
+    like = Resemblance("family", "lib:0", "bit")
+    told = sentences(Answer((), resemblance=like, changes=(Changes("lib:0", Edits()),)))
+    assert told[-1].text == "This one has the operators of lib:0, wired or ordered otherwise."
+
+
 def test_names_of_a_sentence_stand_in_it():
     like = Resemblance("family", "timm:bit", "bit")
     told = sentences(Answer((), resemblance=like, part_of=(HALF,), bodies=(GPT2,)))

@@ -36,6 +36,13 @@ _ACTIVATIONS: Final = with_any(Trait.ACTIVATION) - {"erf", "threshold"}
 _GATES: Final = frozenset({"sigmoid", "hard_sigmoid", "softplus", "tanh", "log_sigmoid"})
 _LAYERS: Final = _CONVS | {"linear"}
 _POOLS: Final = frozenset({"mean", "adaptive_avg_pool", "adaptive_max_pool", "sum"})
+# How the result of the blocks comes to one place, as heads say it.
+_POOLED: Final[Mapping[str, str]] = {
+    "mean": "mean",
+    "adaptive_avg_pool": "mean",
+    "max": "max",
+    "adaptive_max_pool": "max",
+}
 _RECURRENT: Final = frozenset({"lstm", "gru", "rnn"})
 # Through these the features of one layer come to the next.
 _PASSES: Final = frozenset({
@@ -292,7 +299,7 @@ class _Reading:
 
     def _kind(self) -> Kind | None:
         net, body = self._net, self._net.ops_of(self._body)
-        layers = Counter(op for op in net.ops if op in _LAYERS or op in _RECURRENT)
+        every = range(net.nodes)
         if self._is_graph():
             return "graph"
         if self._is_u_net():
@@ -303,10 +310,12 @@ class _Reading:
             return "state-space"
         if any(op in _RECURRENT for op in body):
             return "recurrent"
-        convs = sum(layers[op] for op in _CONVS)
-        if convs:
-            return None if self._mixes_places else "cnn"
-        return "mlp" if layers["linear"] and not self._mixes_places else None
+        if self._mixes_places:
+            return None
+        if any(net.ops[node] in _CONVS and net.attribute(node, "kernel") > 1 for node in every):
+            return "cnn"
+        # A convolution of one place is a linear layer of each.
+        return "mlp" if any(net.ops[node] in _LAYERS for node in every) else None
 
     @cached_property
     def _mixes_places(self) -> bool:
@@ -499,6 +508,9 @@ class _Reading:
             return False
         if net.ops[node] == "conv" and net.attribute(node, "kernel") != 1:
             return False
+        # Two layers of squeeze-and-excitation, whose results may be summed as well, weigh channels.
+        if self._is_squeezed(node):
+            return False
         return self._inside(node) is not None and self._comes_to_sum(node)
 
     def _inside(self, node: int) -> Literal["plain", "gated"] | None:
@@ -535,8 +547,16 @@ class _Reading:
             return None
         layers = [each if net.ops[each] in _LAYERS else self._layer_above(each)
                   for each in (first, second)]  # fmt: skip
+        # Two convolutions that read neighbours, one a gate of the other, mix places as no MLP does.
+        if any(layer is not None and self._mixes(layer) for layer in layers):
+            return None
         ops = {None if layer is None else net.ops[layer] for layer in layers}
         return "gated" if ops <= _LAYERS else None
+
+    def _mixes(self, layer: int) -> bool:
+        """Whether a layer reads neighbours and all channels of them."""
+        is_whole = self._net.ops[layer] in {"conv", "conv_grouped"}
+        return is_whole and self._net.attribute(layer, "kernel") > 1
 
     def _comes_to_sum(self, node: int) -> bool:
         for _ in range(_REACH):
@@ -647,10 +667,10 @@ class _Reading:
         layers = [node for node in behind if net.ops[node] == "linear"]
         if not layers:
             return None if any(op in _LAYERS for op in ops) else "none"
-        pools = [op for op in ops if op in {"mean", "adaptive_avg_pool", "max"}]
+        pools = [_POOLED[op] for op in ops if op in _POOLED]
         width = net.seen(layers[-1]).output_width
         text = f"linear to {width:,}" if width else "linear"
-        return f"mean, {text}" if pools else text
+        return f"{pools[-1]}, {text}" if pools else text
 
     def _layers(self) -> str | None:
         if self._repeats is None:

@@ -263,6 +263,10 @@ def shared_text(names: Sequence[str], paired: Sequence[float]) -> str:
     return f"{' and '.join(shares)} have a counterpart in the other."
 
 
+# Chosen: a share that is said as 100%.
+_NOTHING_SHARED: Final = 0.995
+
+
 def coverage_text(covered: "Coverage") -> str:
     """How much of a design stands in no known architecture.
 
@@ -270,11 +274,14 @@ def coverage_text(covered: "Coverage") -> str:
         >>> from nar.answers.coverage import Coverage, NewOperators
         >>> coverage_text(Coverage(0.05, 0, 0.1, (NewOperators("conv", 3),), "timm:resnet50", 0.06))
         'Routine: 5% of it stands in no known architecture (conv 3); timm:resnet50 lacks 6% of it.'
+        >>> coverage_text(Coverage(1, 0.9, 1, (NewOperators("conv", 3),), "timm:resnet50", 1))
+        'New: 100% of it stands in no known architecture (conv 3).'
         >>> coverage_text(Coverage(0, 0, 0, ()))
         'Every operator of it stands like this in some known architecture.'
     """
-    lacking = f"{covered.nearest} lacks {_percent(covered.left)} of it" if covered.nearest else ""
-    nearest = f"; {lacking}" if lacking else ""
+    # What has nothing of it is near by nothing that was counted here.
+    has_some = covered.nearest and covered.left < _NOTHING_SHARED
+    nearest = f"; {covered.nearest} lacks {_percent(covered.left)} of it" if has_some else ""
     if not covered.new:
         return f"Every operator of it stands like this in some known architecture{nearest}."
     counts = [f"{each.operator} {each.times}" for each in covered.operators]
@@ -451,16 +458,26 @@ def _known(answer: "Answer") -> Iterator[Sentence]:
     if answer.same_at_inference:
         yield _same("same_at_inference", _SAME_AT_INFERENCE, answer.same_at_inference)
     if answer.same_design and not (answer.same_network or answer.same_at_inference):
-        names, text = _names(answer.same_design)
-        known = [each for each in answer.changes or () if each.name == answer.same_design[0].name]
-        change = _KNOWN_CHANGE[known[0].design if known else None]
-        yield Sentence("same_design", _SAME_DESIGN.format(change=change, names=text), names)
+        names, text = _same_design(answer)
+        yield Sentence("same_design", text, names)
     if answer.wrapped:
         names, text = _names(answer.wrapped.hits)
         wrapping = wrapping_text(answer.wrapped)
         said = _WRAPPED[answer.wrapped.same].format(names=text, wrapping=wrapping)
         yield Sentence("wrapped", said, names)
     yield from _changes(answer)
+
+
+def _same_design(answer: "Answer") -> tuple[tuple[str, ...], str]:
+    """Who has the design of the query. What changed is known of the first alone."""
+    names, text = _names(answer.same_design)
+    first, *others = answer.same_design
+    known = next((each for each in answer.changes or () if each.name == first.name), None)
+    change = _KNOWN_CHANGE[known.design if known else None]
+    if known and others:
+        _, more = _names(others)
+        text = f"{first.name}; {more} {'has' if len(others) == 1 else 'have'} it, too"
+    return names, _SAME_DESIGN.format(change=change, names=text)
 
 
 _POINTWISE: Final[Mapping[tuple[str, ...], str]] = {
@@ -516,8 +533,8 @@ def _new(answer: "Answer") -> Iterator[Sentence]:
     if answer.novelty is not None:
         yield Sentence("novelty", _NOVELTY.format(answer.novelty))
     if answer.coverage is not None:
-        names = (answer.coverage.nearest,) if answer.coverage.nearest else ()
-        yield Sentence("coverage", coverage_text(answer.coverage), names)
+        text, nearest = coverage_text(answer.coverage), answer.coverage.nearest
+        yield Sentence("coverage", text, (nearest,) if nearest and nearest in text else ())
     if answer.bodies:
         body, *others = answer.bodies
         more = f" {len(others)} more of the hits have it." if others else ""
@@ -550,7 +567,9 @@ def _changes(answer: "Answer") -> Iterator[Sentence]:
     for each in answer.changes or ():
         if each.design and each.design != "settings":
             continue
-        if max(each.edits.paired) >= _MUCH:
+        if not each.design and not each.edits.edits:
+            text = f"This one has the operators of {each.name}, wired or ordered otherwise."
+        elif max(each.edits.paired) >= _MUCH:
             text = changes_text((each.name, "this one"), each.edits)
         else:
             shares = shared_text((each.name, "this"), each.edits.paired)
