@@ -26,7 +26,9 @@ from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub as Stub
 
 SERVING: Final[int] = health_pb2.HealthCheckResponse.SERVING
 START_LIMIT_S: Final = 300.0
-STOP_LIMIT_S: Final = 60.0
+STOP_LIMIT_S: Final = 300.0
+# Chosen: the last lines, which say why a server ended.
+LOG_SHOWN: Final = 600
 SETTLE_LIMIT_S: Final = 900.0
 # What the log says at the end of it.
 SETTLED: Final = ("the atlas is stored", "answering from files alone", "Milvus searches them")
@@ -88,7 +90,11 @@ class Served:
                 preexec_fn=limit,
                 env=os.environ | {"XDG_CACHE_HOME": str(self._directory.resolve() / "cache")},
             )
-        wait_for(self.is_serving, or_ended=self.process, limit_s=START_LIMIT_S)
+        try:
+            wait_for(self.is_serving, or_ended=self.process, limit_s=START_LIMIT_S)
+        except AssertionError as error:
+            said = self.log.read_text()[-LOG_SHOWN:]
+            raise AssertionError(f"no server: {error}; its log ends so: {said}") from error
         return time.monotonic() - began
 
     def is_serving(self) -> bool:

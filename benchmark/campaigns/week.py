@@ -106,8 +106,13 @@ def week(told: Week) -> Iterator[Tally]:
             company.friday,
         )
         for done, day in enumerate(days, start=1):
-            day()
-            yield Tally(done, DAYS, dict(company.figures), tuple(company.faults))
+            try:
+                day()
+            except BaseException:
+                # What was found until then counts.
+                yield company.tally(done - 1)
+                raise
+            yield company.tally(done)
 
 
 class Company:
@@ -146,6 +151,11 @@ class Company:
         stack.callback(self._kill_servers)
         self._prometheus: Prometheus | None = None
         self._fresh: dict[str, list[IndexRow]] = {}
+
+    def tally(self, days: int) -> Tally:
+        """What was found, after so many days: models on each day are what is compared."""
+        models = self._told.models
+        return Tally(days * models, DAYS * models, dict(self.figures), tuple(self.faults))
 
     # The days.
 
@@ -402,7 +412,7 @@ class Company:
                 self.faults.append("thursday: nar_store_errors_total has no full disk")
             self._fires("NarStoreFull")
         finally:
-            server.kill()
+            server.stop()
         if written:
             self._nar("index", "remove", *written, "--json")
         self._compare("thursday, room again", "tuesday")

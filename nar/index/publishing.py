@@ -259,12 +259,21 @@ def orphans(milvus: Milvus) -> list[Orphan]:
 def _named_by_aliases(milvus: Milvus) -> set[str]:
     """Names of the collections that some alias leads to."""
     # Milvus Lite does not list the aliases of a collection with it.
-    aliases = named_aliases(milvus)
-    with milvus.reaching("list the aliases"):
-        descriptions = [
-            milvus.client.describe_collection(alias, timeout=milvus.timeout_s) for alias in aliases
-        ]
-    return {description["collection_name"] for description in descriptions}
+    found = (_led_to(milvus, alias) for alias in named_aliases(milvus))
+    return {name for name in found if name}
+
+
+def _led_to(milvus: Milvus, alias: str) -> str:
+    """The name of the collection that an alias leads to; empty if it was dropped meanwhile."""
+    try:
+        with milvus.reaching("list the aliases"):
+            told = milvus.client.describe_collection(alias, timeout=milvus.timeout_s)
+    except MilvusRefusedError:
+        # Other indexes of the store have jobs, too, which drop what they kept.
+        if alias in named_aliases(milvus):
+            raise
+        return ""
+    return str(told["collection_name"])
 
 
 def _described(milvus: Milvus, name: str) -> Collection | None:

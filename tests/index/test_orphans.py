@@ -9,6 +9,7 @@ import pytest
 from backends import ENCODER, on_both
 from oracle import DIM, row
 
+from nar.index import publishing
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.collection import find_collection
 from nar.index.milvus import Milvus
@@ -24,6 +25,7 @@ import os, signal, sys
 sys.path.insert(0, sys.argv[1])
 from oracle import DIM, row
 from nar.config import IndexConfig
+from nar.index import publishing
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.collection import Collection
 
@@ -170,3 +172,13 @@ def test_what_was_replaced_and_is_filled_again_is_kept(config):
             publish(index)
             assert drop_orphans(build.staging.milvus, idle_s=DAY_S) == []
             assert build.publish() == 0
+
+
+def test_an_alias_that_another_index_drops_meanwhile_leads_nowhere(config, monkeypatch):
+    with ArchitectureIndex(config) as index:
+        publish(index)
+        there = publishing.named_aliases(index.live.milvus)
+        listings = [[*there, "gone"], there]
+        monkeypatch.setattr(publishing, "named_aliases", lambda _: listings.pop(0))
+        assert left_in(index.live.milvus) == {}
+        assert listings == []
