@@ -31,10 +31,13 @@ def test_a_weight_of_two_is_the_same_row_twice():
 
 
 def test_seeds_are_pooled_and_families_drawn_whole():
-    asked = NoveltyQueries(np.arange(4), np.array([True, True, False, False]), ("a", "a", "b", "c"))
+    is_new = np.array([True, True, False, False])
+    families, is_relative = ("a", "a", "b", "c"), np.array([True, False, False, False])
+    asked = NoveltyQueries(np.arange(4), is_new, families, is_relative)
     perfect = np.array([0.9, 0.8, 0.1, 0.2])
     both = pooled("size", [(perfect, asked), (perfect[::-1].copy(), asked)])
     assert (both.mean, both.new, both.known) == (0.5, 4, 4)
+    assert (both.by_seed, both.unjudged) == ((1.0, 0.0), 0.5)
     text = as_markdown([both])
     assert "| size only | 0.500 |" in text
     assert "--results results" in text
