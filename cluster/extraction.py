@@ -180,8 +180,8 @@ def _extract_into(
         "kept": kept,
         "removed": len(published.removed),
     }
-    told = _told(captures)
-    manifest = _manifest(workspace.corpus, published, journal, told, job.skipped)
+    summary = _summed(captures)
+    manifest = _manifest(workspace.corpus, published, journal, summary, job.skipped)
     if _manifest_now(workspace.corpus) != manifest:
         manifest.write(workspace.corpus)
     write_failures(workspace.root / FAILURES, manifest.failures)
@@ -194,8 +194,8 @@ def _extract_into(
         shared=len(set(job.names)) - len(parts),
         published=published,
         kinds=dict(Counter(failure.kind for failure in manifest.failures)),
-        steps=dict(sorted(told.steps.items())),
-        assumed=told.assumed,
+        steps=dict(sorted(summary.steps.items())),
+        assumed=summary.assumed,
     )
 
 
@@ -317,8 +317,8 @@ def _listed(names: Sequence[str]) -> str:
 
 
 @dataclass(slots=True)
-class _Told:
-    """What is told of all captures of a job, summed while they are read.
+class _Summary:
+    """What is known of all captures of a job, summed while they are read.
 
     Attributes:
         failures: Why models have no row, in the order of names.
@@ -359,37 +359,37 @@ class _Told:
         self.steps[source] = merged([before, {**record.steps, "rest": rest}])
 
 
-def _told(captures: Captures) -> _Told:
-    told, seen = _Told(), set[str]()
+def _summed(captures: Captures) -> _Summary:
+    summary, seen = _Summary(), set[str]()
     shared = captures.job.shared
     for settled in captures.of(sorted(captures.job.names)):
-        told.take(settled, is_again=settled.record.name in seen)
+        summary.take(settled, is_again=settled.record.name in seen)
         if settled.called in shared:
             seen.add(settled.record.name)
-    return told
+    return summary
 
 
 def _manifest(
     corpus: Path,
     published: PublishedShards,
     journal: Journal,
-    told: _Told,
+    summary: _Summary,
     skipped: Mapping[str, str],
 ) -> Manifest:
     """The manifest of published shards: the same journal gives the same manifest."""
-    failures = tuple(told.failures)
-    runs = [journal.run_of(batch) for batch in sorted(told.batches)]
+    failures = tuple(summary.failures)
+    runs = [journal.run_of(batch) for batch in sorted(summary.batches)]
     cards = (card for entry in published.entries for card in read_cards(corpus / entry.file))
-    counts = count_corpus(cards, failures, dict(sorted(told.spent.items())))
+    counts = count_corpus(cards, failures, dict(sorted(summary.spent.items())))
     return Manifest(
-        packages=packages(set(told.spent)),
+        packages=packages(set(summary.spent)),
         capture_version=CAPTURE_VERSION,
         shards=published.entries,
         sources=counts.sources,
         totals=counts.totals,
         failures=failures,
         skipped=tuple(Skipped(source=name, reason=skipped[name]) for name in sorted(skipped)),
-        unknown_operators=dict(sorted(told.unknown.items())),
+        unknown_operators=dict(sorted(summary.unknown.items())),
         seconds=round(sum(run.seconds for run in runs), 3),
         workers=max((run.workers for run in runs), default=1),
         cores=max((run.cores for run in runs), default=0),

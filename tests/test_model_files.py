@@ -10,7 +10,7 @@ from held import write_held
 
 from nar.answers.naming import code_of, known_or_captured
 from nar.base.errors import NarError, UnknownArchitectureError
-from nar.base.model_files import CHECKPOINT, FILES, kind_of_file, told
+from nar.base.model_files import CHECKPOINT, FILES, file_text, kind_of_file
 from nar.base.model_folders import kind_of_json, named_in_folder
 from nar.corpus import shipped_corpus
 from nar.web.uploads import Files
@@ -126,7 +126,7 @@ def test_each_ending_stands_in_one_row():
 @pytest.mark.parametrize("kind", FILES, ids=lambda kind: kind.what)
 def test_each_row_says_a_way_out_or_is_read(kind):
     assert kind.reading != "none" or kind.way_out
-    assert "{" not in told(Path("a.b"), kind.what, kind.way_out)
+    assert "{" not in file_text(Path("a.b"), kind.what, kind.way_out)
 
 
 def test_first_bytes_go_before_the_name(tmp_path):

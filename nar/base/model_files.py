@@ -272,11 +272,11 @@ def _of_archive(path: Path) -> FileKind | None:
     return CHECKPOINT if "data.pkl" in inner else None
 
 
-def told(path: Path, what: str, way_out: str) -> str:
+def file_text(path: Path, what: str, way_out: str) -> str:
     """The sentence for a file or folder that is not read, without its name.
 
     Example:
-        >>> told(Path("m.rknn"), "an RKNN model", "name the .onnx of it")
+        >>> file_text(Path("m.rknn"), "an RKNN model", "name the .onnx of it")
         'it is an RKNN model, which NAR does not read; name the .onnx of it'
     """
     return f"it is {what}, which NAR does not read; {way_out.replace('{path}', str(path))}"

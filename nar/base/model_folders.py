@@ -18,8 +18,8 @@ from nar.base.model_files import (
     PYTHON,
     WANTED,
     Reading,
+    file_text,
     kind_of_file,
-    told,
 )
 
 # Chosen: a table of weights of a model of a hundred thousand tensors takes some 10 MB.
@@ -202,11 +202,11 @@ def named_in_folder(folder: Path) -> Named | None:
         InvalidInputError: It is a folder of some kind that is not read; says which.
     """
     if folder.suffix.lower() in _PACKAGES:
-        raise InvalidInputError(str(folder), told(folder, "a Core ML package", MADE_FROM))
+        raise InvalidInputError(str(folder), file_text(folder, "a Core ML package", MADE_FROM))
     for kind in _kinds(folder):
         for path in sorted(folder.glob(kind.marker)):
             if kind.what:
-                raise InvalidInputError(str(folder), told(folder, kind.what, kind.way_out))
+                raise InvalidInputError(str(folder), file_text(folder, kind.what, kind.way_out))
             if path.suffix != ".json":
                 return Named(str(path))
             content = _content(path)
@@ -250,7 +250,7 @@ def named_in_json(path: Path) -> Named:
 
 def _of_json(path: Path, kind: JsonKind, content: Any) -> Named:  # noqa: ANN401
     if kind.reading == "none":
-        raise InvalidInputError(str(path), told(path, kind.what, kind.way_out))
+        raise InvalidInputError(str(path), file_text(path, kind.what, kind.way_out))
     return _MEANT.get(kind.name, _itself)(path, content)
 
 
@@ -325,7 +325,7 @@ def named_in_file(path: Path) -> Named:
         reason = f"it is no file of a kind that NAR knows; wanted {WANTED}"
         raise InvalidInputError(str(path), reason)
     if kind.reading == "none":
-        raise InvalidInputError(str(path), told(path, kind.what, kind.way_out))
+        raise InvalidInputError(str(path), file_text(path, kind.what, kind.way_out))
     return named_in_json(path) if path.suffix.lower() == ".json" else Named(str(path))
 
 

@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from nar.base.errors import ConfigError, InvalidInputError
-from nar.base.model_files import PYTHON, kind_of_file, told
+from nar.base.model_files import PYTHON, file_text, kind_of_file
 from nar.base.model_folders import kind_of_json, named_in_folder, read_json
 from nar.base.own_labels import written
 
@@ -289,7 +289,11 @@ def _of_file(path: Path) -> str | None:
         return "" if content is not None and content.name in _CONFIGURATIONS else None
     if kind.reading == "weights":
         return _WEIGHTS
-    return "" if kind.reading in {"graph", "configuration"} else told(path, kind.what, kind.way_out)
+    return (
+        ""
+        if kind.reading in {"graph", "configuration"}
+        else file_text(path, kind.what, kind.way_out)
+    )
 
 
 def _is_left_out(path: Path) -> bool:

@@ -298,22 +298,22 @@ class _Reader:
             return "constant"
         if not biases:
             return "none"
-        if self._said(operation, "causal"):
+        if self._stated_number(operation, "causal"):
             return "causal"
         if all(bias.operator == "constant" for bias in biases):
             return "constant"
         return "computed" if any(bias.reads_data for bias in biases) else "learned"
 
     def _window(self, operation: Operation, mask: int) -> int | None:
-        said, keys = self._said(operation, "window"), operation.sizes.get("keys", 0)
+        stated, keys = self._stated_number(operation, "window"), operation.sizes.get("keys", 0)
         if "window" in operation.sizes:
             return operation.sizes["window"]
-        if said is None:
+        if stated is None:
             return 0 if MASKS[mask] in ("none", "causal", "learned") else None
         # Of a square window some modules state one side.
-        return said * said if said and keys == said * said else said
+        return stated * stated if stated and keys == stated * stated else stated
 
-    def _said(self, operation: Operation, what: str) -> int | None:
+    def _stated_number(self, operation: Operation, what: str) -> int | None:
         """What the module of an operator states, or the module around it."""
         path = operation.path
         if path is None:
