@@ -34,7 +34,7 @@ SAID = {
     "m.pdmodel": "a PaddlePaddle model, .*paddle2onnx .*m.pdmodel",
     "m.mlmodel": "a Core ML model, .*coremltools",
     "x.mlpackage": "a Core ML package, .*; name the model that it was made from",
-    "model.xml": "an OpenVINO model, .*; name the model that it was made from",
+    "model.xml": "wanted a net with layers, came none",
     "m.param": "an ncnn model, .*; name the model that it was made from",
     "m.engine": "a TensorRT engine, .*; name the .onnx that it was built from",
     "m.mlir": "a module of MLIR or StableHLO, ",

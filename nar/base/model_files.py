@@ -69,6 +69,7 @@ _HDF5: Final = FileKind(
     "where it holds a whole model, " + _KERAS.way_out,
 )
 TFLITE: Final = FileKind("a TensorFlow Lite model", ".tflite .tfl .lite", reading="graph")
+OPENVINO: Final = FileKind("an OpenVINO model", ".xml", reading="graph")
 EXPORTED: Final = FileKind("an exported program", ".pt2 .pt2.zip", reading="graph")
 ONNX: Final = FileKind("an ONNX model", ".onnx .onn", reading="graph")
 _PICKLE: Final = FileKind(
@@ -93,7 +94,7 @@ _UNSAFE: Final = FileKind(
 
 # Kinds that first bytes tell have names above; each ending stands in one row.
 FILES: Final = (
-    ONNX, EXPORTED, SAFETENSORS, CHECKPOINT, GGUF, _TORCHSCRIPT, TFLITE, _KERAS, _HDF5,
+    ONNX, EXPORTED, SAFETENSORS, CHECKPOINT, GGUF, _TORCHSCRIPT, TFLITE, OPENVINO, _KERAS, _HDF5,
     _PICKLE, _TORCHSERVE,
     FileKind("a configuration", ".json", reading="configuration"),
     FileKind("a configuration of ultralytics", ".yaml .yml",
@@ -120,7 +121,6 @@ FILES: Final = (
         + MAKES_ONE
     ),
     FileKind("a Core ML program", ".mlpackage .mlmodelc .mil"),
-    FileKind("an OpenVINO model", ".xml"),
     FileKind("a TensorRT engine", ".engine .plan .trt .trtmodel",
         "name the .onnx that it was built from"),
     FileKind("a PaddlePaddle model", ".pdmodel",
@@ -190,12 +190,13 @@ READ: Final = {
     ".onnx": ONNX.what,
     ".pt2": EXPORTED.what,
     ".tflite": TFLITE.what,
+    ".xml": OPENVINO.what,
     ".json": "a configuration",
 }
 # The end of each error: what a user can name in place of such a file.
 WANTED: Final = (
-    f"path/to/file{PYTHON}:Model, or a file that ends in .onnx, .pt2, .tflite, .gguf or "
-    f".safetensors, or is a {CONFIG_FILE}"
+    f"path/to/file{PYTHON}:Model, or a file that ends in .onnx, .pt2, .tflite, .xml, .gguf "
+    f"or .safetensors, or is a {CONFIG_FILE}"
 )
 _BY_END: Final = {end: kind for kind in FILES for end in kind.ends.split()}
 # Where first bytes begin, the bytes, and what the file is then, whatever its name.

@@ -261,7 +261,7 @@ def _shape_of(scope: Scope, operator: LiteOperator) -> None:
 
 
 def _filled(scope: Scope, operator: LiteOperator) -> None:
-    scope.put(operator.outputs[0], scope.writer.zeros(scope.shape(operator.outputs[0])))
+    scope.put(operator.outputs[0], scope.writer.blank(scope.shape(operator.outputs[0])))
 
 
 def _none(_scope: Scope, _operator: LiteOperator) -> None:
@@ -271,7 +271,7 @@ def _none(_scope: Scope, _operator: LiteOperator) -> None:
 def _kept(scope: Scope, operator: LiteOperator) -> None:
     """What was kept from the run before: data."""
     shape = scope.shape(operator.outputs[0])
-    scope.put(operator.outputs[0], scope.writer.node(STATE, [scope.writer.zeros(shape)]))
+    scope.put(operator.outputs[0], scope.writer.node(STATE, [scope.writer.blank(shape)]))
 
 
 def _normed(scope: Scope, operator: LiteOperator) -> None:
@@ -453,7 +453,7 @@ def _loop(scope: Scope, operator: LiteOperator) -> None:
         return
     for place, given in zip(inner.inputs, operator.inputs, strict=True):
         tensor = scope.tensor(given)
-        begin = scope.writer.zeros(tensor.shape) if tensor.is_learned else scope.value(given)
+        begin = scope.writer.blank(tensor.shape) if tensor.is_learned else scope.value(given)
         inner.put(place, scope.writer.node(STATE, [begin]))
     inner.write()
     for place, result in zip(inner.outputs, operator.outputs, strict=True):
@@ -513,7 +513,7 @@ def _put_states(
         if place in inner.inputs:
             scope.put(result, scope.value(given))
         elif shape[-1:] != (states,) or not shape:
-            scope.put(result, scope.writer.zeros(shape))
+            scope.put(result, scope.writer.blank(shape))
         elif len(shape) == _SEQUENCE and shape[0] > 1:
             scope.put(result, scope.writer.reshaped(steps, shape))
         else:

@@ -187,7 +187,7 @@ class Scope:
         if tensor.is_stored:
             return self.writer.hidden(f"buffer {tensor.buffer} {tensor.shape}", tensor.shape)
         if tensor.is_state or 0 in tensor.shape:
-            return self.writer.zeros(tensor.shape)
+            return self.writer.blank(tensor.shape)
         raise ValueError(
             f"wanted operators in the order in which they run, came one that reads tensor {place} "
             f"({tensor.name}) before it is made"

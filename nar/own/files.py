@@ -1,6 +1,7 @@
 """A user's own models: a factory in a Python file, an exported program, ONNX, a config.json.
 
-What a file is decides what is imported to read it: ONNX and TensorFlow Lite take no torch.
+What a file is decides what is imported to read it: ONNX, TensorFlow Lite and OpenVINO take no
+torch.
 """
 
 import re
@@ -18,6 +19,7 @@ from nar.base.model_files import (
     EXPORTED,
     GGUF,
     ONNX,
+    OPENVINO,
     TFLITE,
     WANTED,
     kind_of_file,
@@ -42,6 +44,7 @@ _READERS: Final[dict[str, _Reader]] = {
     EXPORTED.what: ("nar.capture.exported", "capture_exported"),
     ONNX.what: ("nar.capture.onnx.file", "capture_onnx"),
     TFLITE.what: ("nar.capture.tflite", "capture_tflite"),
+    OPENVINO.what: ("nar.capture.openvino", "capture_openvino"),
     GGUF.what: ("nar.zoo.sources.transformers.gguf_file", "capture_gguf"),
 }
 # Readers of JSON files, by the name of their kind.

@@ -40,6 +40,8 @@ class Transformer(nn.Module):
         self.tokens = nn.Embedding(50, 16)
         self.positions = nn.Parameter(torch.randn(12, 16))
         self.norms = nn.ModuleList(nn.LayerNorm(16) for _ in range(2))
+        for each in self.norms.parameters():
+            nn.init.normal_(each)  # exporters leave out scales of one
         self.query, self.key, self.value, self.out = (nn.Linear(16, 16) for _ in range(4))
         self.up, self.down = nn.Linear(16, 32), nn.Linear(32, 16)
         self.head = nn.Linear(16, 5)

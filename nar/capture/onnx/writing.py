@@ -101,9 +101,15 @@ class ModelWriter:
         self._tensors.setdefault(name, tensor)
         return name
 
-    def zeros(self, shape: Shape) -> str:
+    def is_hidden(self, name: str) -> bool:
+        """Whether a tensor holds whole numbers that nobody reads."""
+        tensor = self._tensors.get(name)
+        return tensor is not None and tensor.data_type == tensor.INT64 and not tensor.raw_data
+
+    def blank(self, shape: Shape) -> str:
         """The name of a constant that holds nothing of the model: what a state begins with."""
-        return self.node("ConstantOfShape", [self.numbers(shape)])
+        extents = [max(extent, 1) for extent in shape] or [1]
+        return self.node("RandomUniform", [], shape=extents)
 
     def reshaped(self, value: str, shape: Shape) -> str:
         """A value in another shape."""

@@ -1,0 +1,265 @@
+"""The XML of an OpenVINO model: its layers and edges, of which nothing is believed.
+
+No document type and no entity is read, so that nothing grows and nothing is fetched. Elements, and
+what a layer holds, are bounded.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from math import prod
+from pathlib import Path
+from typing import Final, TypeAlias
+from xml.parsers import expat
+
+from nar.capture.onnx.writing import MOST_OPERATORS
+from nar.capture.trace import Shape
+
+# Chosen: a layer takes about 800 bytes of XML, and this many bytes hold more layers than are read.
+_MOST_BYTES: Final = 512 << 20
+_CHUNK: Final = 1 << 16
+# Chosen: net, layers, layer, input, port, dim, and bodies in bodies.
+_MOST_DEPTH: Final = 64
+_MOST_RANK: Final = 16
+# Chosen: more numbers than any tensor has, and few enough that the sum of all fits in 64 bits.
+_MOST_ELEMENTS: Final = 1 << 40
+
+
+def read_net(path: Path) -> "Net":
+    """The net that a file holds.
+
+    Raises:
+        ValueError: It is no XML of a net, or what it says does not fit.
+        OSError: It cannot be read.
+    """
+    if path.stat().st_size > _MOST_BYTES:
+        raise ValueError(f"wanted at most {_MOST_BYTES:,} bytes of XML, came more")
+    net = Net()
+    with path.open("rb") as file:
+        net.read(iter(partial(file.read, _CHUNK), b""))
+    return net
+
+
+_LAST: Final = frozenset({"Result", "Sink"})
+# Places of operands that are bounds, shapes and lengths, which say nothing of a design.
+_UNREAD: Final[Mapping[str, frozenset[int]]] = {
+    "FakeQuantize": frozenset(range(1, 5)), "FakeConvert": frozenset(range(1, 3)),
+    "Broadcast": frozenset({1, 2}), "Reshape": frozenset({1}), "Swish": frozenset({1}),
+    "LSTMSequence": frozenset({3}), "GRUSequence": frozenset({2}), "RNNSequence": frozenset({2}),
+    "ShapeOf": frozenset({0}),
+}  # fmt: skip
+# Places of the states that cells begin with: zeros, where no data is in them.
+_STATES: Final[Mapping[str, frozenset[int]]] = {
+    "LSTMSequence": frozenset({1, 2}), "GRUSequence": frozenset({1}), "RNNSequence": frozenset({1}),
+    "LSTMCell": frozenset({1, 2}), "GRUCell": frozenset({1}), "RNNCell": frozenset({1}),
+    "ReadValue": frozenset({0}),
+}  # fmt: skip
+Port: TypeAlias = tuple[str, str]  # a layer and one of its ports
+
+
+@dataclass(slots=True)
+class Layer:
+    """A layer of the XML.
+
+    Attributes:
+        number: Its number.
+        kind: Its operator.
+        stated: What it states.
+        inputs: The ports that it reads, each with its shape, -1 for an open extent.
+        outputs: The ports of its results.
+        kinds: The types of the results.
+    """
+
+    number: str
+    kind: str
+    stated: dict[str, str] = field(default_factory=dict)
+    inputs: dict[str, list[int]] = field(default_factory=dict)
+    outputs: dict[str, list[int]] = field(default_factory=dict)
+    kinds: dict[str, str] = field(default_factory=dict)
+
+    def shape(self, place: int = 0) -> Shape:
+        """The shape of a result."""
+        return tuple(list(self.outputs.values())[place]) if self.outputs else ()
+
+    def given(self, place: int) -> Shape:
+        """The shape of an operand."""
+        shapes = list(self.inputs.values())
+        return tuple(shapes[place]) if place < len(shapes) else ()
+
+    def numbers(self, name: str, default: Iterable[int] = ()) -> list[int]:
+        """Whole numbers that it states."""
+        text = self.stated.get(name, "")
+        return [int(part) for part in text.split(",")] if text.strip() else list(default)
+
+    def whole(self, name: str, default: int = 0) -> int:
+        """A whole number, or whether something is so."""
+        text = self.stated.get(name, str(default)).strip().lower()
+        return int(text == "true") if text in ("true", "false") else int(text)
+
+
+class Net:
+    """Reads the layers and the edges of a net. What stands inside a body is left out.
+
+    Attributes:
+        layers: Layers by their numbers, in the order of the file.
+        sources: The port that gives what a port reads.
+    """
+
+    def __init__(self) -> None:
+        self.layers: dict[str, Layer] = {}
+        self.sources: dict[Port, Port] = {}
+        self._open: list[str] = []
+        self._layer: Layer | None = None
+        self._dims: list[int] | None = None
+        self._text = ""
+
+    def read(self, chunks: Iterable[bytes]) -> None:
+        """Read a file.
+
+        Raises:
+            ValueError: It is no XML, has a document type, or is no net.
+        """
+        parser = expat.ParserCreate()
+        parser.StartDoctypeDeclHandler = _refuse
+        parser.EntityDeclHandler = _refuse
+        parser.StartElementHandler = self._begin
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._say
+        try:
+            for chunk in chunks:
+                parser.Parse(chunk, False)
+            parser.Parse(b"", True)
+        except expat.ExpatError as error:
+            raise ValueError(f"wanted an XML file of OpenVINO, came {error}") from error
+        if not self.layers:
+            raise ValueError("wanted a net with layers, came none")
+
+    def _begin(self, tag: str, stated: dict[str, str]) -> None:
+        self._open.append(tag)
+        if len(self._open) == 1 and tag != "net":
+            raise ValueError(f"wanted a net of OpenVINO, came an XML file with {tag[:40]}")
+        if len(self._open) > _MOST_DEPTH:
+            raise ValueError(f"wanted at most {_MOST_DEPTH} elements in each other, came more")
+        begin = self._BEGIN.get("/".join(self._open)) if len(self._open) < 7 else None
+        if begin is not None:
+            begin(self, stated)
+
+    def _begin_layer(self, stated: dict[str, str]) -> None:
+        if len(self.layers) >= MOST_OPERATORS:
+            raise ValueError(f"wanted at most {MOST_OPERATORS:,} layers, came more")
+        self._layer = Layer(stated["id"], stated["type"])
+        if stated["id"] in self.layers:
+            raise ValueError(f"wanted a number for each layer, came {stated['id']} twice")
+        self.layers[stated["id"]] = self._layer
+
+    def _state(self, stated: dict[str, str]) -> None:
+        assert self._layer is not None
+        self._layer.stated.update(stated)
+
+    def _begin_input(self, stated: dict[str, str]) -> None:
+        assert self._layer is not None
+        self._dims = self._layer.inputs.setdefault(stated["id"], [])
+
+    def _begin_output(self, stated: dict[str, str]) -> None:
+        assert self._layer is not None
+        self._dims = self._layer.outputs.setdefault(stated["id"], [])
+        self._layer.kinds[stated["id"]] = stated.get("precision", "FP32")
+
+    def _begin_edge(self, stated: dict[str, str]) -> None:
+        target = (stated["to-layer"], stated["to-port"])
+        if target in self.sources:
+            raise ValueError(f"wanted one source for each port, came two for {target}")
+        self.sources[target] = (stated["from-layer"], stated["from-port"])
+
+    _BEGIN: Final[Mapping[str, Callable[["Net", dict[str, str]], None]]] = {
+        "net/layers/layer": _begin_layer,
+        "net/layers/layer/data": _state,
+        "net/layers/layer/input/port": _begin_input,
+        "net/layers/layer/output/port": _begin_output,
+        "net/edges/edge": _begin_edge,
+    }
+
+    def _say(self, text: str) -> None:
+        if self._dims is not None:
+            self._text += text[:20]  # of a number, which has no more digits
+
+    def _end(self, tag: str) -> None:
+        if tag == "dim" and self._dims is not None:
+            self._dims.append(int(self._text))
+            self._text = ""
+            if len(self._dims) > _MOST_RANK or prod(map(abs, self._dims)) > _MOST_ELEMENTS:
+                raise ValueError(
+                    f"wanted at most {_MOST_RANK} axes and {_MOST_ELEMENTS:,} numbers, came the "
+                    f"shape {self._dims}"
+                )
+        elif tag == "port":
+            self._dims = None
+        self._open.pop()
+        self._text = ""
+
+    def needed(self) -> set[Port]:
+        """The ports whose values a result needs, without those that say nothing of a design."""
+        data = self._with_data()
+        waiting = [each.number for each in self.layers.values() if each.kind in _LAST]
+        found: set[Port] = set()
+        while waiting:
+            layer = self.layers[waiting.pop()]
+            states = _STATES.get(layer.kind, frozenset())
+            for place, port in self._read(layer):
+                source = self.sources.get((layer.number, port))
+                if source is None or (place in states and source[0] not in data):
+                    continue
+                if source not in found:
+                    found.add(source)
+                    waiting.append(source[0])
+        return found
+
+    def _with_data(self) -> set[str]:
+        """The layers whose results depend on an input."""
+        readers: dict[str, list[str]] = {}
+        for layer in self.layers.values():
+            for _, port in self._read(layer):
+                source = self.sources.get((layer.number, port))
+                readers.setdefault(source[0] if source else "", []).append(layer.number)
+        waiting = [each.number for each in self.layers.values() if each.kind == "Parameter"]
+        found = set(waiting)
+        while waiting:
+            new = [each for each in readers.get(waiting.pop(), ()) if each not in found]
+            found.update(new)
+            waiting.extend(new)
+        return found
+
+    def _read(self, layer: Layer) -> Iterator[tuple[int, str]]:
+        left_out = _UNREAD.get(layer.kind, frozenset())
+        return ((at, port) for at, port in enumerate(layer.inputs) if at not in left_out)
+
+    def in_order(self) -> Iterator[Layer]:
+        """The layers, each after those that it reads.
+
+        Raises:
+            ValueError: An edge leads from a port that is not there, or layers wait for each other.
+        """
+        waits: dict[str, int] = dict.fromkeys(self.layers, 0)
+        readers: dict[str, list[str]] = {number: [] for number in self.layers}
+        for (reader, _), (source, port) in self.sources.items():
+            if reader not in waits or port not in self.layers.get(source, Layer("", "")).outputs:
+                raise ValueError(f"wanted edges between layers, came one from {source} to {reader}")
+            waits[reader] += 1
+            readers[source].append(reader)
+        ready = deque(number for number, count in waits.items() if not count)
+        left = len(waits)
+        while ready:
+            number = ready.popleft()
+            left -= 1
+            yield self.layers[number]
+            for reader in readers[number]:
+                waits[reader] -= 1
+                if not waits[reader]:
+                    ready.append(reader)
+        if left:
+            raise ValueError(f"wanted layers without circles, came {left} that wait for each other")
+
+
+def _refuse(*_declared: object) -> None:
+    raise ValueError("wanted XML without a document type and entities, came one with them")

@@ -1,0 +1,175 @@
+"""OpenVINO: files of its own converter, and files that no converter writes."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from formats.twins import TWINS, of_torch
+
+from nar.answers.naming import known_or_captured
+from nar.base.errors import CaptureError
+from nar.capture.openvino import capture_openvino
+from nar.capture.tflite import capture_tflite
+from nar.graphs.ops import op_name
+
+HERE = Path(__file__).parent
+# OpenVINO adds up the two biases of each gate of torch's LSTM.
+WITHOUT = {"recurrent": 4 * 10}
+
+
+def operators(capture):
+    return [op_name(int(each)) for each in capture.graph.op_ids]
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_a_file_has_the_graph_of_its_design(name):
+    capture, torch_graph = capture_openvino(HERE / f"{name}.xml", name=name), of_torch(name)
+    assert capture.network.topology == torch_graph.network.topology
+    assert capture.graph.parameters == torch_graph.graph.parameters - WITHOUT.get(name, 0)
+    assert capture.unread is None
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_its_numbers_need_not_be_there(name, tmp_path):
+    path = tmp_path / f"{name}.xml"
+    shutil.copy(HERE / path.name, path)
+    with_numbers = capture_openvino(HERE / f"{name}.xml", name=name)
+    assert capture_openvino(path, name=name).network.exact == with_numbers.network.exact
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_tflite_gives_the_same(name):
+    one = capture_openvino(HERE / f"{name}.xml", name=name)
+    other = capture_tflite(HERE / f"{name}.tflite", name=name)
+    assert one.network.topology == other.network.topology
+    assert one.graph.parameters == other.graph.parameters
+
+
+def test_a_file_is_asked_by_its_path():
+    asked = known_or_captured(None, str(HERE / "separable.xml"))
+    assert asked.architecture.parameters == 1570
+
+
+def ports(tag, shapes, first=0):
+    """The ports of a layer: ``{"FP32": shapes}`` or a list of shapes."""
+    inner = "".join(
+        f'<port id="{first + at}" precision="FP32">'
+        + "".join(f"<dim>{extent}</dim>" for extent in shape)
+        + "</port>"
+        for at, shape in enumerate(shapes)
+    )
+    return f"<{tag}>{inner}</{tag}>" if shapes else ""
+
+
+def layer(number, kind, inputs=(), output=(1, 4), **stated):
+    data = " ".join(f'{name}="{value}"' for name, value in stated.items())
+    outputs = [] if output is None else [output]
+    return (
+        f'<layer id="{number}" name="n{number}" type="{kind}" version="opset1"><data {data}/>'
+        f"{ports('input', inputs)}{ports('output', outputs, len(inputs))}</layer>"
+    )
+
+
+def edge(source, port, target, place=0):
+    return f'<edge from-layer="{source}" from-port="{port}" to-layer="{target}" to-port="{place}"/>'
+
+
+def written(tmp_path, layers, edges, before=""):
+    path = tmp_path / "model.xml"
+    path.write_text(
+        f'<?xml version="1.0"?>{before}<net name="it" version="11"><layers>{"".join(layers)}'
+        f"</layers><edges>{''.join(edges)}</edges></net>"
+    )
+    return path
+
+
+ROW = (1, 4)
+INPUT = layer(0, "Parameter", shape="1,4", element_type="f32")
+RESULT = layer(9, "Result", [ROW], None)
+
+
+def refused(path, match):
+    with pytest.raises(CaptureError, match=match):
+        capture_openvino(path, name="it")
+
+
+def test_unknown_operators_are_counted(tmp_path):
+    layers = [INPUT, layer(1, "ReLU", [ROW]), layer(2, "MyThing", [ROW]), RESULT]
+    path = written(tmp_path, layers, [edge(0, 0, 1), edge(1, 1, 2), edge(2, 1, 9)])
+    capture = capture_openvino(path, name="it")
+    assert dict(capture.unknown_operators) == {"openvino::MyThing": 1}
+
+
+def test_compressed_weights_are_their_floats(tmp_path):
+    wide = (4, 8)
+    layers = [
+        INPUT,
+        layer(1, "Const", output=wide, element_type="u8", shape="4,8", offset=0, size=32),
+        layer(2, "Convert", [wide], wide, destination_type="f16"),
+        layer(3, "Const", output=(1, 8), element_type="f16", shape="1,8", offset=32, size=16),
+        layer(4, "Subtract", [wide, (1, 8)], wide),
+        layer(5, "Multiply", [wide, (1, 8)], wide),
+        layer(6, "MatMul", [ROW, wide], (1, 8), transpose_a="false", transpose_b="false"),
+        layer(7, "FakeQuantize", [(1, 8)], (1, 8)),
+        RESULT,
+    ]
+    edges = [
+        edge(1, 0, 2), edge(2, 1, 4), edge(3, 0, 4, 1), edge(4, 2, 5), edge(3, 0, 5, 1),
+        edge(0, 0, 6), edge(5, 2, 6, 1), edge(6, 2, 7), edge(7, 1, 9),
+    ]  # fmt: skip
+    capture = capture_openvino(written(tmp_path, layers, edges), name="it")
+    assert operators(capture) == ["input", "linear"]
+    assert capture.graph.parameters == 32
+
+
+def test_layers_stand_in_any_order(tmp_path):
+    layers = [RESULT, layer(1, "Tanh", [ROW]), INPUT]
+    path = written(tmp_path, layers, [edge(1, 1, 9), edge(0, 0, 1)])
+    assert operators(capture_openvino(path, name="it")) == ["input", "tanh"]
+
+
+def test_entities_are_refused(tmp_path):
+    lines = "".join(f'<!ENTITY a{at} "&a{at - 1};&a{at - 1};">' for at in range(1, 40))
+    bomb = f'<!DOCTYPE net [<!ENTITY a0 "x">{lines}]>'
+    refused(written(tmp_path, [INPUT], [], bomb), "without a document type and entities")
+    outside = '<!DOCTYPE net SYSTEM "file:///etc/hostname">'
+    refused(written(tmp_path, [INPUT], [], outside), "without a document type and entities")
+
+
+def test_circles_are_refused(tmp_path):
+    layers = [INPUT, layer(1, "Add", [ROW, ROW]), layer(2, "ReLU", [ROW]), RESULT]
+    edges = [edge(0, 0, 1), edge(2, 1, 1, 1), edge(1, 2, 2), edge(2, 1, 9)]
+    refused(written(tmp_path, layers, edges), "without circles, came 3 that wait")
+
+
+def test_too_many_layers_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("nar.capture.openvino_file.MOST_OPERATORS", 1_000)
+    layers = [layer(at, "ReLU", [ROW]) for at in range(1_001)]
+    refused(written(tmp_path, layers, []), "wanted at most 1,000 layers, came more")
+
+
+@pytest.mark.parametrize(
+    ("layers", "edges", "match"),
+    [
+        ([INPUT, RESULT], [edge(7, 0, 9)], "wanted edges between layers, came one from 7 to 9"),
+        ([INPUT, RESULT], [edge(0, 5, 9)], "wanted edges between layers, came one from 0 to 9"),
+        ([INPUT, RESULT], [], "wanted a source for each port, came none for layer 9"),
+        ([INPUT, INPUT], [], "wanted a number for each layer, came 0 twice"),
+        ([INPUT, RESULT], [edge(0, 0, 9)] * 2, "wanted one source for each port"),
+        ([layer(0, "Parameter", output=(1 << 30, 1 << 30))], [], "wanted at most 16 axes"),
+        ([layer(0, "Parameter", output=(1,) * 17)], [], "wanted at most 16 axes"),
+        ([], [], "wanted a net with layers, came none"),
+        (["<a>" * 70 + "</a>" * 70], [], "wanted at most 64 elements in each other"),
+        ([INPUT, RESULT], [edge(0, 0, 9)], "wanted a model with operators, came none"),
+    ],
+)
+def test_what_does_not_fit_is_refused(tmp_path, layers, edges, match):
+    refused(written(tmp_path, layers, edges), match)
+
+
+def test_other_files_are_refused(tmp_path):
+    path = tmp_path / "model.xml"
+    path.write_text("<annotation><size/></annotation>")
+    refused(path, "wanted a net of OpenVINO, came an XML file with annotation")
+    path.write_bytes((HERE / "sequence.xml").read_bytes()[:2000])
+    refused(path, "wanted an XML file of OpenVINO, came ")
