@@ -312,7 +312,7 @@ class _Reading:
             return "recurrent"
         if self._mixes_places:
             return None
-        if any(net.ops[node] in _CONVS and net.attribute(node, "kernel") > 1 for node in every):
+        if any(net.ops[node] in _CONVS and net.attribute(node, "kernel") != 1 for node in every):
             return "cnn"
         # A convolution of one place is a linear layer of each.
         return "mlp" if any(net.ops[node] in _LAYERS for node in every) else None

@@ -99,7 +99,7 @@ class Answer:
 
     Attributes:
         hits: Nearest first, equal scores by id; of networks, equal scores of several families by
-            the year of the family. By origin: the likeliest first.
+            the year of the family. By copy and by origin: the likeliest first.
         same_network: Known architectures of the same exact fingerprint.
         same_at_inference: Known architectures of another topology that deployment makes the same
             network, as `nar.graphs.fingerprints.same_at_inference` has it.
