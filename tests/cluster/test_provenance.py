@@ -2,10 +2,12 @@
 
 import sys
 from importlib import metadata
+from types import ModuleType
 
 import pytest
 
 from cluster import provenance
+from cluster.capture_worker import users_modules
 from cluster.provenance import (
     changed_files,
     identity,
@@ -234,3 +236,20 @@ def test_tables_of_labels_do_not_decide_a_capture(tmp_path, monkeypatch):
     labels_identity.cache_clear()
     assert after[0] == before[0]
     assert after[1] != before[1]
+
+
+def test_of_loaded_modules_the_users_count_and_none_is_asked_for_what_it_would_import(
+    tmp_path, monkeypatch
+):
+    class Lazy(ModuleType):
+        def __getattr__(self, name):
+            raise AssertionError(f"{name} was asked for")
+
+    own, late = ModuleType("own"), ModuleType("lazy")
+    own.__file__, late.__file__ = str(tmp_path / "own.py"), str(tmp_path / "late.py")
+    for name, module in {"own": own, "lazy": Lazy("lazy")}.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    for _ in range(2):
+        assert own.__file__ in users_modules()
+    monkeypatch.setitem(sys.modules, "lazy", late)  # another of a name that was passed over
+    assert {own.__file__, late.__file__} <= {*users_modules()}
