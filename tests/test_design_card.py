@@ -328,3 +328,30 @@ def test_points_go_through_layers_and_their_largest_is_taken():
 
     card = card_of(Points().eval(), torch.zeros(1, 8, 32))
     assert (card.kind, card.head) == ("mlp", "max, linear to 40")
+
+
+def test_a_projection_on_a_shortcut_is_no_mlp():
+    class Projected(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.short = nn.Conv2d(8, 8, 3, padding=1), nn.Conv2d(8, 8, 1)
+
+        def forward(self, x):
+            return functional.relu(self.conv(x) + self.short(x))
+
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Sequential(*(Projected() for _ in range(4))))
+    assert card_of(model, torch.zeros(1, 3, 16, 16)).mlp is None
+
+
+def test_of_a_map_that_is_put_together_the_head_is_a_convolution():
+    class Mapped(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.blocks = nn.Sequential(*(Bottleneck(8, 3) for _ in range(3)))
+            self.each, self.scores = nn.Linear(16, 4), nn.Conv2d(4, 5, 3)
+
+        def forward(self, x):
+            features = self.each(self.blocks(x).flatten(2).transpose(1, 2))
+            return self.scores(features.transpose(1, 2).unflatten(2, (8, 8)))
+
+    assert card_of(Mapped(), torch.zeros(1, 16, 8, 8)).head is None

@@ -525,6 +525,9 @@ class _Reading:
             if op == "mul" and len(net.operands[node]) == 2:
                 return self._gate(node)
             if op in _ACTIVATIONS - _GATES:
+                # Behind a sum stands what a shortcut of the next block reads.
+                if any(map(net.is_join, net.operands[node])):
+                    return None
                 above = self._layer_above(node)
                 if above is None or net.ops[above] not in _LAYERS:
                     return None
@@ -667,6 +670,9 @@ class _Reading:
         layers = [node for node in behind if net.ops[node] == "linear"]
         if not layers:
             return None if any(op in _LAYERS for op in ops) else "none"
+        # Behind a map that is put together, a convolution gives the result, and no linear layer.
+        if any(net.ops[node] in _CONVS for node in behind if node > layers[-1]):
+            return None
         pools = [_POOLED[op] for op in ops if op in _POOLED]
         width = net.seen(layers[-1]).output_width
         text = f"linear to {width:,}" if width else "linear"
