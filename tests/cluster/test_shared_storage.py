@@ -22,7 +22,8 @@ from nar.index.settings import IndexConfig
 
 pytestmark = pytest.mark.ray
 
-SIZES = EmbedConfig(num_workers=2, part_rows=2)
+# One worker: `test_embed.py` and the workers that write by themselves have two.
+SIZES = EmbedConfig(num_workers=1, part_rows=2)
 
 
 @pytest.fixture
@@ -64,7 +65,8 @@ def test_workers_write_into_a_server_by_themselves(
     encoder = small_default(seed=int(workers_write))
     save_checkpoint(workspace.checkpoint, encoder)
     config = IndexConfig(uri=milvus_uri, alias=f"written_{workers_write}")
-    sizes = SIZES.model_copy(update={"workers_write": workers_write})
+    several = {"num_workers": 2 if workers_write else 1}
+    sizes = SIZES.model_copy(update={"workers_write": workers_write, **several})
     report = embed(workspace, config, sizes)
     assert (report.way, report.embedded, sum(upserts)) == ("new", 10, 0 if workers_write else 10)
     items = read_corpus(workspace.corpus)
