@@ -93,22 +93,29 @@ def test_who_writes_single_rows_takes_off_the_name_of_the_corpus(index):
 @pytest.mark.milvus_server
 def test_a_restart_of_milvus_forgets_nothing_of_what_was_written(tmp_path):
     port = free_port()
-    with running_milvus(tmp_path, port) as server, open_index(server.uri) as index:
+    with (
+        running_milvus(tmp_path, port) as server,
+        open_index(server.uri, "whole") as index,
+        open_index(server.uri, "cut_off") as other,
+    ):
         load(index, ROWS, CORPUS)
         increment = Increment(index, batch_rows=10)
         increment.load(ROWS[:1])
         increment.finish([], "d" * 16)
-    with running_milvus(tmp_path, port) as server, open_index(server.uri) as index:
-        assert is_of_corpus(index, ENCODER, "d" * 16, len(ROWS))
-        load(index, ROWS, CORPUS)
+        load(other, ROWS, CORPUS)
         # Killed in between, a write leaves rows that are not those of the corpus.
-        show_difference(index.follow())
-    with running_milvus(tmp_path, port) as server, open_index(server.uri) as index:
-        assert not is_of_corpus(index, ENCODER, CORPUS, len(ROWS))
+        show_difference(other.follow())
+    with (
+        running_milvus(tmp_path, port) as server,
+        open_index(server.uri, "whole") as index,
+        open_index(server.uri, "cut_off") as other,
+    ):
+        assert is_of_corpus(index, ENCODER, "d" * 16, len(ROWS))
+        assert not is_of_corpus(other, ENCODER, CORPUS, len(ROWS))
 
 
-def open_index(uri):
-    return ArchitectureIndex(IndexConfig(uri=uri, alias="restarted"))
+def open_index(uri, alias):
+    return ArchitectureIndex(IndexConfig(uri=uri, alias=alias))
 
 
 @on_both
