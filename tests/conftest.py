@@ -6,6 +6,12 @@ import os
 # be taken back before the console of NAR is made.
 for _name in ("COLUMNS", "LINES"):
     os.environ.pop(_name, None)
+# There are more processes of tests than cores, and each starts others: threads that wait for each
+# other within one product would keep the cores busy.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import gc
+import re
 
 import pytest
 from atlases import packed, twenty_networks
@@ -31,26 +37,40 @@ NEEDS = {
     "browser": "browser",
 }
 # What one process runs, for its tests share what is dear to start or to read; in the order in which
-# it is begun, so that what takes minutes is not begun last. A test is of the first that it lies in.
+# it is begun, so that what takes minutes is not begun last. A test is of the longest start of its
+# name; what needs the Milvus server is of the first, or would start a second one: 25 s, and what it
+# takes until the end.
 TOGETHER = (
-    "tests/cluster/test_embed.py",
-    "tests/index/",
-    "tests/cluster/test_pretrain.py",
-    "tests/cluster/",
-    "tests/campaigns/",
-    "tests/zoo/",
-    "tests/benchmark/",
-    "tests/web/",
+    (
+        "tests/index/test_finishing.py",
+        "tests/index/test_bulk.py::test_another_process_follows_the_switch",
+        "tests/cluster/test_shared_storage.py::test_workers_write_into_a_server",
+        "tests/cluster/test_shared_storage.py::test_a_worker_says_what_keeps_it",
+        "tests/serve/test_durable_writes.py::test_another_server",
+        "tests/serve/test_scopes.py::test_two_aliases_with_two_servers",
+        "tests/serve/test_serve_command.py::test_an_atlas_is_stored_in_a_milvus_server",
+    ),
+    ("tests/cluster/",),
+    ("tests/cluster/test_extract.py", "tests/cluster/test_pretrain.py"),
+    ("tests/cluster/test_embed.py",),
+    ("tests/benchmark/",),
+    ("tests/campaigns/",),
+    ("tests/index/",),
+    ("tests/zoo/",),
+    ("tests/web/",),
 )
+SCOPE_OF = {start: scope[0] for scope in TOGETHER for start in scope}
+PLACES = {scope[0]: number for number, scope in enumerate(TOGETHER)}
+OF_SERVER = TOGETHER[0][0]
+IS_OF_SERVER = re.compile(r"[\[-]server[\]-]")
 
 
 def together(nodeid):
-    """What a test is run together with: one of `TOGETHER`, or its file."""
-    # One Milvus server is enough.
-    if "[server" in nodeid and not nodeid.startswith("tests/cluster/"):
-        return "tests/index/"
-    whole = (start for start in TOGETHER if nodeid.startswith(start))
-    return next(whole, nodeid.partition("::")[0])
+    """What a test is run together with: the first of one of `TOGETHER`, or its file."""
+    if IS_OF_SERVER.search(nodeid):
+        return OF_SERVER
+    starts = [start for start in SCOPE_OF if nodeid.startswith(start)]
+    return SCOPE_OF[max(starts, key=len)] if starts else nodeid.partition("::")[0]
 
 
 def pytest_collection_modifyitems(items):
@@ -60,8 +80,29 @@ def pytest_collection_modifyitems(items):
             item.add_marker(NEEDS[fixture])
         if "[server" in item.name or "[s3" in item.name or item.get_closest_marker("milvus_server"):
             item.add_marker("server")
-    place = {start: number for number, start in enumerate(TOGETHER)}
-    items.sort(key=lambda item: place.get(together(item.nodeid), len(place)))
+    items.sort(key=turn)
+
+
+def turn(item):
+    """When a test is begun; of those of the Milvus server, what needs Ray is last."""
+    scope = together(item.nodeid)
+    needs_both = scope == OF_SERVER and "ray_cluster" in getattr(item, "fixturenames", ())
+    return PLACES.get(scope, len(PLACES)), needs_both
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Import everything without garbage collection, and leave it out from then on.
+
+    It stays until the end. Looking through it takes half a second: seven times meanwhile, and five
+    times at the end, when pytest collects by itself.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 class TogetherScheduling(LoadScopeScheduling):
