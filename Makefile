@@ -23,8 +23,10 @@ LOG     ?= work/campaigns.log
 # Tests wait for processes much of the time, so that there are more of these than cores.
 PROCESSES ?= 4
 SPREAD    = -n $(PROCESSES) --dist loadscope --no-loadscope-reorder
-# What the kernel does where it is built, once more without it.
-READ      = tests/motifs tests/encoding tests/test_canonical.py tests/test_fingerprints.py
+# What the kernel does where it is built, once more without it. Ranks that learn together read
+# graphs as one does: their tests start processes with torch, and say nothing of the kernel.
+READ      = tests/motifs tests/encoding tests/test_canonical.py tests/test_fingerprints.py \
+            --ignore=tests/encoding/test_together.py
 # What `make bench` runs; with KEEP=results/bench its figures are the stored ones from then on.
 BENCHES ?= motifs capture darts embed kernel serve vectors cli page peers jobs
 KEEP    ?=
@@ -41,7 +43,7 @@ MATRIX  ?= 3.11:lowest-direct 3.12:highest 3.13:highest
 UV      := build/matrix/uv/bin/uv
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types docs proto proto-check pytest quick kernel-check matrix faults campaigns reliability bench scale fleet fleet-hundred hub results notebook pictures week lock prometheus milvus s3 chromium clean
+.PHONY: help setup demo test lint types docs proto proto-check pytest without-kernel quick kernel-check matrix faults campaigns reliability bench scale fleet fleet-hundred hub results notebook pictures week lock prometheus milvus s3 chromium clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -89,7 +91,11 @@ matrix:  ## the light core with the lowest and the newest of what it needs, on P
 demo: $(STAMP)  ## from a zoo of models to an answered query, in work/demo
 	$(BIN)/python -m cluster.demo --work $(DEMO)
 
-test: lint types pytest  ## everything that must pass: .ci/run calls this
+# Ruff takes seconds, and ends all where it finds something. The others run beside the tests, which
+# leave a core idle where they wait for processes, and where the last of them run. What they need is
+# installed before, one after the other: apt has a lock.
+test: lint prometheus milvus s3 chromium  ## everything that must pass: .ci/run calls this
+	$(MAKE) -j3 types pytest without-kernel
 
 lint: $(STAMP)  ## ruff: rules and format
 	$(BIN)/ruff check
@@ -110,7 +116,10 @@ proto-check: $(STAMP)  ## the committed nar/v1 is what `make proto` writes (part
 
 pytest: $(STAMP) prometheus milvus s3 chromium  ## the tests, against the real Prometheus, Milvus and Chromium
 	$(BIN)/pytest --doctest-modules $(SPREAD) nar benchmark tests
-	test ! -e $(KERNEL) || NAR_KERNEL=off $(BIN)/pytest $(SPREAD) $(READ)
+
+# In one process: each further one would import torch for a few seconds of tests.
+without-kernel: $(STAMP)  ## tests of what the kernel does, where it is built, once more without it
+	test ! -e $(KERNEL) || NAR_KERNEL=off $(BIN)/pytest -p no:cacheprovider $(READ)
 
 # Measured on two cores: 2 min 9 with three processes, 2 min 27 with two, as some tests wait.
 quick: PROCESSES = 3
