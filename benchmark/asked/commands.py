@@ -29,7 +29,7 @@ Half = Annotated[
     ),
 ]
 Purpose = Annotated[
-    Literal["tuned", "earlier", "before", "since", "last"],
+    Literal["tuned", "earlier", "before", "since", "then", "last"],
     typer.Argument(help="Which of the repositories, in the order in which they were chosen."),
 ]
 Results = Annotated[Path | None, typer.Option(help="Directory that gets the answers and the page.")]
@@ -84,12 +84,28 @@ def in_repositories(
     again: Annotated[
         bool, typer.Option("--again", help="Keep the answers of the first look.")
     ] = False,
+    left: Annotated[
+        bool, typer.Option("--left", help="Ask only what has no answer in --results yet.")
+    ] = False,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="With --again: only what the first look did not have.")
+    ] = False,
+    only_main: Annotated[bool, typer.Option("--main", help="Only the main classes.")] = False,
+    at_once: Annotated[int, typer.Option(min=1, help="Boxes that run at once.")] = _AT_ONCE,
     results: Results = None,
 ) -> None:
     """Ask about the main class of each repository, and then four others, for some 20 minutes."""
     from benchmark.asked.repositories import Question, ask_in_box, others_of, repositories
+    from benchmark.asked.stored import Measured, read
 
-    answers: list[Answer] = []
+    part = f"{purpose}_again" if again else purpose
+    kept = read(results) if results else Measured()
+    answers: list[Answer] = list(getattr(kept, part)) if left else []
+    if failed and again:
+        had = {(each.repository, each.asked) for each in answers}
+        first = (each for each in getattr(kept, purpose) if each.parameters)
+        answers += [each for each in first if (each.repository, each.asked) not in had]
+    known = {(each.repository, each.asked) for each in answers}
     one_writes = Lock()
 
     def ask(questions: list[Question]) -> None:
@@ -101,15 +117,17 @@ def in_repositories(
                     sys.stdout.flush()
                     answers.append(answer)
                     # A run takes long: what is there stays if it ends.
-                    _keep(results, f"{purpose}_again" if again else purpose, answers)
+                    _keep(results, part, answers)
 
     chosen = list(repositories(purpose))
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        # All main classes first: a run that ends early has them.
-        questions = [(each, each.main) for each in chosen]
-        list(pool.map(ask, [questions[at::_AT_ONCE] for at in range(_AT_ONCE)]))
-        questions = [(e, other) for e in chosen for other in others_of(e, folder / e.folder)]
-        list(pool.map(ask, [questions[at::_AT_ONCE] for at in range(_AT_ONCE)]))
+    main = [(each, each.main) for each in chosen]
+    others = [
+        (e, other) for e in chosen if not only_main for other in others_of(e, folder / e.folder)
+    ]
+    with ThreadPoolExecutor(at_once) as pool:
+        for several in (main, others):  # all main classes first: a run that ends early has them
+            open_ones = [(e, asked) for e, asked in several if (e.name, asked) not in known]
+            list(pool.map(ask, [open_ones[at::at_once] for at in range(at_once)]))
 
 
 @app.command()

@@ -224,12 +224,15 @@ def _of_repositories(measured: Measured) -> Iterator[str]:
 
 _TITLES: Final[Mapping[str, str]] = {
     "last": "Chosen last: nothing was tuned on them, and each was asked once",
-    "since_again": "Chosen before the last, second look: their failures had been read, kinds of "
-    "them were mended on models of our own",
-    "since": "Chosen before the last, first look: nothing was tuned on them",
-    "before_again": "Chosen before those, second look: their failures had been read, kinds of them "
+    "then_again": "Chosen before the last, second look at what had failed: the failures had been "
+    "read, kinds of them were mended on models of our own",
+    "then": "Chosen before the last, first look: nothing was tuned on them",
+    "since_again": "Chosen before those, second look at what had failed: the failures had been "
+    "read, kinds of them were mended on models of our own",
+    "since": "Chosen before those, first look: nothing was tuned on them",
+    "before_again": "Chosen still before, second look: their failures had been read, kinds of them "
     "were mended on other repositories",
-    "before": "Chosen before those, first look: nothing was tuned on them",
+    "before": "Chosen still before, first look: nothing was tuned on them",
     "earlier": "Chosen first, asked of an earlier state; now kinds are mended on them",
     "tuned": "Their failures were looked at",
 }
@@ -271,7 +274,7 @@ def _repository(repository: Repository, answers: Sequence[Answer]) -> list[str]:
     same = "yes" if is_same(repository, main) else "no"
     if not repository.parameters:
         same = "depends on data"
-    why = f"{main.reason} ({repository.cannot})" if repository.cannot else main.reason
+    why = f"it cannot run here: {repository.cannot}" if repository.cannot else main.reason
     return [
         repository.subject,
         f"{repository.name} {repository.commit[:7]}",

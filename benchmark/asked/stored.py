@@ -30,8 +30,10 @@ class Measured:
         earlier: Of repositories that were chosen first, at the first look.
         before: Of repositories that were chosen next, at the first look.
         before_again: Of the same repositories, at the second look.
-        since: Of repositories that were chosen before the last, at the first look.
+        since: Of repositories that were chosen then, at the first look.
         since_again: Of the same repositories, at the second look.
+        then: Of repositories that were chosen before the last, at the first look.
+        then_again: Of the same repositories, at the second look.
         last: Of repositories on which nothing was tuned, and that were asked once.
     """
 
@@ -49,6 +51,8 @@ class Measured:
     before_again: tuple[Answer, ...] = ()
     since: tuple[Answer, ...] = ()
     since_again: tuple[Answer, ...] = ()
+    then: tuple[Answer, ...] = ()
+    then_again: tuple[Answer, ...] = ()
     last: tuple[Answer, ...] = ()
 
 
@@ -67,6 +71,8 @@ _READERS: Final[dict[str, Callable[[dict[str, Any]], Asked | Answer]]] = {
     "before_again": Answer.from_plain,
     "since": Answer.from_plain,
     "since_again": Answer.from_plain,
+    "then": Answer.from_plain,
+    "then_again": Answer.from_plain,
     "last": Answer.from_plain,
 }
 

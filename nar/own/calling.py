@@ -5,6 +5,7 @@ a known library, and last what the module itself shows.
 """
 
 import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from inspect import Parameter
 from typing import Final
@@ -18,8 +19,9 @@ from nar.capture.forward.untouched import silence, untouched
 from nar.capture.graphs import to_capture
 from nar.graphs.assumed import Assumed
 from nar.own.given import Given, read_tree, written
-from nar.own.inputs import Budget, Inferred, infer_inputs, stated_call, wants_data
+from nar.own.inputs import Budget, Inferred, NoInputsError, infer_inputs, stated_call, wants_data
 from nar.own.inputs.evidence import names_of, parameters_of
+from nar.own.inputs.names import kind_by_name
 from nar.own.usual import usual_inputs, usual_settings
 
 # How the reason ends where a call gives None in place of a tensor.
@@ -36,10 +38,16 @@ class Caller:
     Args:
         name: Name of the model, for errors.
         given: What the user states of the inputs.
+        told: What else tells values of a forward's parameters, by their names.
     """
 
-    def __init__(self, name: str, given: Given) -> None:
-        self._name, self._given = name, given
+    def __init__(
+        self,
+        name: str,
+        given: Given,
+        told: Callable[[Sequence[str]], Mapping[str, object]] = lambda _: {},
+    ) -> None:
+        self._name, self._given, self._told = name, given, told
         self._budget = Budget()
         self._found: Inferred | None = None
 
@@ -70,10 +78,31 @@ class Caller:
             if usual is not None:
                 return usual
         with usual_settings(module):
-            self._found = self._found or infer_inputs(self._name, module, given, self._budget)
+            self._found = self._found or self._inferred(module, given)
         return replace(
             _traced(self._name, module, self._found.inputs), assumed=_assumed(self._found)
         )
+
+    def _inferred(self, module: nn.Module, given: Given) -> Inferred:
+        """The inputs that are found.
+
+        Lists that are told are no tensors, and are given at once; numbers may be of another thing
+        of that name, and are given where nothing else leads to an answer.
+        """
+        told = {} if given else self._told(_open_parameters(module))
+        lists = {name: value for name, value in told.items() if isinstance(value, list | tuple)}
+        failure: NoInputsError | None = None
+        ways = (lists, told, {}) if lists else ({}, told)
+        for number, settings in enumerate(ways):
+            if settings in ways[:number]:
+                continue
+            stated = Given((), settings) if settings else given
+            try:
+                return infer_inputs(self._name, module, stated, self._budget)
+            except NoInputsError as error:
+                failure = failure or error
+        assert failure is not None, "each way that did not return failed"
+        raise failure
 
     def _captured_as_usual(self, module: nn.Module) -> Capture | None:
         """The graph with the inputs that are usual in a known library; None if they do not fit."""
@@ -105,6 +134,17 @@ def capture_lent(name: str, module: nn.Module, example: object = None) -> Captur
     with untouched(module) as children:
         silence(children)
         return Caller(name, Given()).capture(module, example)
+
+
+def _open_parameters(module: nn.Module) -> list[str]:
+    """The names of parameters behind the first that may be settings: no name says an input."""
+    return [
+        each.name
+        for each in parameters_of(module)[1:]
+        if each.kind in _BY_NAME
+        and each.default in (None, Parameter.empty)
+        and kind_by_name(each.name) is None
+    ]
 
 
 def _left_open(module: nn.Module, given: Given) -> list[str]:

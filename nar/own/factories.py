@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +15,7 @@ from nar.base.errors import CaptureError
 from nar.capture import Capture
 from nar.own.calling import Caller
 from nar.own.construct.arguments import Arguments
+from nar.own.construct.evidence.sources import stated_by_parsers
 from nar.own.given import stated_of
 from nar.own.inputs import NoInputsError
 from nar.own.making import Made, maker_of, with_findings
@@ -64,11 +66,12 @@ def capture_factory(
     """
     with as_at_home(path) as code:
         given = stated_of(asking)
+        told = partial(stated_by_parsers, code.repository)
         maker = maker_of(name, code, factory, arguments)
         failure: CaptureError | None = None
         for _ in range(_MOST_WAYS):
             try:
-                capture = _attempts(maker.make, Caller(name, given), name)
+                capture = _attempts(maker.make, Caller(name, given, told), name)
             except CaptureError as error:
                 # That the first way leads nowhere is what its owner has to know.
                 failure = failure or error

@@ -16,6 +16,7 @@ from types import CodeType, ModuleType
 from unittest.mock import patch
 
 from nar.capture.forward.machine import owners_machine
+from nar.own.construct.evidence.names import packages_imported
 from nar.own.construct.evidence.repository import Repository
 from nar.own.construct.findings import Findings
 from nar.own.construct.imports.failing import (
@@ -81,10 +82,19 @@ class UserCode:
         for module in list(sys.modules.values()):
             if getattr(module, "__file__", None) == str(path):
                 return module
-        if only_defines(self.repository.tree(path)):
-            with defining(), _first_on_path(_root(path)):
-                return run_file(path, self._aliases(path))
-        return self._definitions_of(path, "other statements do more")
+        if not only_defines(self.repository.tree(path)):
+            return self._definitions_of(path, "other statements do more")
+        before, last = set(sys.modules), ""
+        for _ in range(_MOST_MENDS):
+            try:
+                with defining(), _first_on_path(_root(path)):
+                    return run_file(path, self._aliases(path))
+            except (Exception, SystemExit) as error:
+                is_new, last = str(error) != last, str(error)
+                if not is_new or not mend(error, self.findings, self._finder):
+                    raise
+                _forget(before, self.repository.root)
+        raise ImportError(last)
 
     def _run(self, tree: ast.Module, name: str) -> ModuleType:
         before, last = set(sys.modules), ""
@@ -123,8 +133,11 @@ class UserCode:
         root = self.repository.root
         parts = path.relative_to(root).with_suffix("").parts if path.is_relative_to(root) else ()
         names = {path.stem, ".".join(parts)} - sys.modules.keys() - sys.stdlib_module_names
-        # A file that has the name of the package that it lies in is not what that name means.
+        # A file that has the name of the package that it lies in is not what that name means, and
+        # neither is one that imports parts of a package of its own name.
         names -= set(parts[:-1])
+        if path.stem in packages_imported(self.repository.tree(path)):
+            names.discard(path.stem)
         return [name for name in names if name and name != _dotted_name(path)]
 
 

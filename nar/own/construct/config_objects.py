@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from nar.graphs.assumed import AssumedValue
 from nar.own.construct.imports.stand_ins import StandIn
-from nar.own.construct.proposals import Parameter, Target
+from nar.own.construct.proposals import Fill, Parameter, Target
 
 # Functions and methods that return a configuration.
 MAKER: Final = re.compile(r"default|get_.*config|_config$|get_cfg|make_config", re.IGNORECASE)
@@ -30,7 +30,7 @@ class Configured:
 
     make: Callable[[], Any]
     values: tuple[AssumedValue, ...]
-    fill: Callable[[str], AssumedValue | None] | None = None
+    fill: Fill | None = None
 
 
 def objects_of(module: ModuleType) -> Iterator[tuple[str, Callable[[], Any]]]:

@@ -30,7 +30,7 @@ from nar.own.construct.config_objects import (
 )
 from nar.own.construct.evidence.evaluator import Definitions, is_settings_name
 from nar.own.construct.evidence.lookup import Evidence, Stated, is_open
-from nar.own.construct.evidence.settings import Settings, settings_of
+from nar.own.construct.evidence.settings import PartOfSettings, Settings, settings_of
 from nar.own.construct.evidence.sources import Kind
 from nar.own.construct.imports.stand_ins import StandIn
 from nar.own.construct.proposals import Parameter, Target, short
@@ -262,14 +262,26 @@ class _Finder:
                 filled when asked only.
         """
 
-        def fill(name: str) -> AssumedValue | None:
-            stated = self._evidence.stated_or_usual(name, (*self._wanted, name))
-            stated = stated or self._evidence.stated_or_usual(name, (name,))
+        def fill(name: str, *, is_holder: bool = False) -> AssumedValue | None:
+            *above, last = name.split(".")
+            stated = self._evidence.stated_or_usual(last, (*self._wanted, last))
+            stated = stated or self._evidence.stated_or_usual(last, (last,))
+            if is_holder and (stated is None or not isinstance(stated.value, Mapping)):
+                stated = Stated(PartOfSettings(name), "of it more is read")
             if stated is None:
                 return None
-            settings[name] = settings_of(stated.value)
+            holder = settings
+            for part in above:
+                holder = holder[part]
+            holder[last] = settings_of(stated.value)
             return AssumedValue(f"{self._name}.{name}", short(stated.value), stated.place)
 
+        for name, chosen in self._evidence.chosen.items():
+            if name in settings:
+                settings[name] = chosen.value
+                values.append(
+                    AssumedValue(f"{self._name}.{name}", short(chosen.value), chosen.place)
+                )
         for name in () if is_whole else self._wanted:
             held = settings.get(name, NOTHING)
             if held is NOTHING or (held is None and isinstance(usual_value(name), int)):

@@ -2,7 +2,9 @@
 
 import ast
 import inspect
-from collections.abc import Callable, Iterator
+import re
+import traceback
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -16,13 +18,14 @@ from nar.own.construct.configs import wants_settings
 from nar.own.construct.evidence.calls import Call
 from nar.own.construct.evidence.evaluator import Definitions, is_settings_name
 from nar.own.construct.evidence.expressions import Expression, UnknownValueError
-from nar.own.construct.evidence.lookup import Evidence
+from nar.own.construct.evidence.lookup import Evidence, Stated
 from nar.own.construct.evidence.repository import Repository
 from nar.own.construct.evidence.settings import MissingSettingError, Settings, settings_of
 from nar.own.construct.findings import Findings
 from nar.own.construct.makers import (
     NotBuiltError,
     caught,
+    choices_of,
     choosing_makers,
     makers_of,
     needs,
@@ -38,6 +41,7 @@ _SETTINGS_ENDINGS = (".json", ".yaml", ".yml")
 _MOST_FILLS = 25  # names that a configuration lacks, each found by one more attempt
 _VALUES_SHOWN = 6  # Chosen: of a failure's arguments, three lines of a terminal
 _MAKERS_TRIED = 4
+_SETTINGS_FILE = inspect.getfile(MissingSettingError)
 _PARENTS_ABOVE = 4  # attention in a layer in an encoder in a model
 
 
@@ -56,6 +60,7 @@ class Construction:
         findings: Where it records what it was made with.
         level: How many things are made for the sake of what they make.
         subject: Name of the class that is wanted in the end; the target's own by default.
+        chosen: Values by which code chooses that class.
     """
 
     def __init__(
@@ -67,6 +72,7 @@ class Construction:
         findings: Findings,
         level: int = 0,
         subject: str = "",
+        chosen: Mapping[str, Stated] | None = None,
     ) -> None:
         self._target = target
         self._module = module
@@ -75,7 +81,7 @@ class Construction:
         self._findings = findings
         self._level = level
         self._subject = subject or target.name
-        self._evidence = Evidence(repository, self._subject, definitions)
+        self._evidence = Evidence(repository, self._subject, definitions, chosen)
         self._stated = StatedCalls(target, module, self._evidence, definitions, findings)
         self._proposals: list[Proposal] = []
         self._source: Iterator[Proposal] = self._proposed()
@@ -171,14 +177,17 @@ class Construction:
                 return proposal.make()
             except MissingSettingError as error:
                 fill = proposal.fill or partial(self._fill, error.holder)
-                filled = fill(error.setting)
+                filled = fill(error.setting, is_holder=_is_holder(error))
                 if filled is None:
                     raise
                 self._findings.value(filled.name, filled.value, filled.place)
         return proposal.make()
 
-    def _fill(self, holder: Settings | None, name: str) -> AssumedValue | None:
+    def _fill(
+        self, holder: Settings | None, name: str, *, is_holder: bool = False
+    ) -> AssumedValue | None:
         """Give a configuration that a call holds a name that it lacks, and say so."""
+        del is_holder
         stated = self._evidence.stated_or_usual(name, (name,)) if holder is not None else None
         if holder is None or stated is None or name in holder:
             return None
@@ -273,6 +282,9 @@ class Construction:
         for name in needs(function):
             if is_settings_name(name) and self._level < _PARENTS_ABOVE:
                 return None
+            if name in self._chosen_in(call.path):
+                given[name] = self._chosen_in(call.path)[name].value
+                continue
             node = ast.copy_location(ast.Name(name, ast.Load()), call.node)
             try:
                 given[name] = self._evidence.evaluator.value(Expression(call.path, call.tree, node))
@@ -288,7 +300,7 @@ class Construction:
             if arguments is not None:
                 run: Callable[[], Any] = partial(maker, **arguments)
             elif self._level < _PARENTS_ABOVE:
-                run = self._beside(Target.of(maker, function.name), module).make
+                run = self._beside(Target.of(maker, function.name), module, call.path).make
             else:
                 raise NotBuiltError(f"nothing tells the arguments of {function.name}")
             made, given = caught(self._target, run)
@@ -304,8 +316,21 @@ class Construction:
         for each in choosing_makers(self._repository)[:_MAKERS_TRIED]:
             yield Proposal(partial(self._part_of, each.path, each.node.name, each.place))
 
-    def _beside(self, target: Target, module: ModuleType) -> "Construction":
-        """The construction of something else of the repository, for the sake of this one."""
+    def _chosen_in(self, path: Path) -> dict[str, Stated]:
+        """The values by which code chooses this class, in another file as well."""
+        choices = choices_of(self._repository.tree(path), self._target, self._repository.path)
+        place = f"it chooses {self._target.name} in {self._repository.relative(path)}"
+        own = {name: Stated(value, place) for name, value in choices.items()}
+        return own | dict(self._evidence.chosen)
+
+    def _beside(self, target: Target, module: ModuleType, path: Path) -> "Construction":
+        """The construction of something else of the repository, for the sake of this one.
+
+        Args:
+            target: It.
+            module: The module of its file.
+            path: Its file.
+        """
         return Construction(
             target,
             module,
@@ -314,6 +339,7 @@ class Construction:
             Findings(),
             self._level + 1,
             self._subject,
+            self._chosen_in(path),
         )
 
     def _parents(self) -> Iterator[Proposal]:
@@ -330,11 +356,19 @@ class Construction:
         maker = getattr(module, owner, None)
         if not callable(maker):
             raise NotBuiltError(f"{owner} is neither a class nor a function")
-        whole = self._beside(Target.of(maker, owner), module)
+        whole = self._beside(Target.of(maker, owner), module, path)
         made, given = caught(self._target, whole.make)
         words = f", as a part of {owner}" if inspect.isclass(maker) else f" {owner}()"
         self._stated.note(given, f"{place}{words}")
         return made
+
+
+def _is_holder(error: MissingSettingError) -> bool:
+    """Whether something is read of the setting that a configuration lacks: ``data.words.count``."""
+    raised = traceback.extract_tb(error.__traceback__)
+    lines = [each.line or "" for each in raised if each.filename != _SETTINGS_FILE]
+    name = error.setting.rpartition(".")[2]
+    return bool(lines) and re.search(rf"\b{re.escape(name)}\b['\"]?\]?[.\[]", lines[-1]) is not None
 
 
 def _given_text(given: tuple[AssumedValue, ...]) -> str:

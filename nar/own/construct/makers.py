@@ -20,6 +20,7 @@ _WORKING = re.compile(
 )
 _CHOOSING = re.compile(r"_?(build|create|make|get|define|init)")
 _FILES_NAMING = 100  # Chosen: the nearest; a part is seldom named far from its model
+_PACKAGES_AROUND = 2  # chosen: a method's package, and the folder of its models in it
 _Definition = ast.FunctionDef | ast.ClassDef
 
 
@@ -92,16 +93,24 @@ def makers_of(
 
 def _naming(repository: Repository, name: str) -> Iterator[Whole]:
     """The classes of the nearest files that name a class in their bodies."""
+    stem = repository.path.stem
     for path in repository.python_files[:_FILES_NAMING]:
         if not re.search(rf"\b{re.escape(name)}\b", repository.text(path)):
             continue
         for node in repository.tree(path).body:
             if not isinstance(node, ast.ClassDef) or node.name == name:
                 continue
-            names = (n for part in node.body for n in ast.walk(part) if isinstance(n, ast.Name))
-            line = next((each.lineno for each in names if each.id == name), None)
+            inner = (each for part in node.body for each in ast.walk(part))
+            line = next((each.lineno for each in inner if _names(each, name, stem)), None)  # type: ignore[attr-defined]
             if line is not None:
                 yield Whole(path, node, f"{repository.relative(path)}:{line}")
+
+
+def _names(node: ast.AST, name: str, module: str) -> bool:
+    """Whether a node is the name of a class, or that of its module and its own."""
+    if isinstance(node, ast.Attribute):
+        return node.attr == name and getattr(node.value, "id", None) == module
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def choosing_makers(repository: Repository) -> list[Choosing]:
@@ -118,6 +127,72 @@ def choosing_makers(repository: Repository) -> list[Choosing]:
                 if line is not None:
                     found.append(Choosing(path, node, f"{repository.relative(path)}:{line}"))
     return found
+
+
+def choices_of(tree: ast.Module, target: Target, file: Path) -> dict[str, str]:
+    """The settings by which a file chooses a class, and their values that choose this one.
+
+    ``NETS = {"small": small.Net}`` and ``NETS[args.model]`` give ``{"model": "small"}``, and so
+    does ``if args.model == "small"`` before a call of it.
+
+    Args:
+        tree: The file's.
+        target: The class.
+        file: The file that defines the class: a table may hold its module, or a package around it.
+    """
+    homes = {file.stem, *(each.name for each in file.parents[:_PACKAGES_AROUND])}
+    found: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict):
+            keys = [key for key, held in zip(node.value.keys, node.value.values, strict=True)
+                    if _is_held(held, target.name, homes)]  # fmt: skip
+            key = keys[0].value if keys and isinstance(keys[0], ast.Constant) else None
+            if isinstance(key, str):
+                table = ast.unparse(node.targets[0])
+                found |= dict.fromkeys(_asked_of(tree, table), key)
+        elif isinstance(node, ast.If):
+            chosen = _compared(node.test)
+            inner = (each for part in node.body for each in ast.walk(part))
+            if chosen is not None and any(_is_named(each, target.name) for each in inner):
+                found.setdefault(*chosen)
+    return found
+
+
+def _is_held(held: ast.expr, name: str, homes: set[str]) -> bool:
+    """Whether a value of a table is a class, or a module that has it."""
+    if isinstance(held, ast.Attribute) and held.attr == name:
+        return getattr(held.value, "id", None) in homes
+    last = getattr(held, "id", None) or getattr(held, "attr", None)
+    return last == name or last in homes
+
+
+def _is_named(node: ast.AST, name: str) -> bool:
+    return name in (getattr(node, "id", None), getattr(node, "attr", None))
+
+
+def _asked_of(tree: ast.Module, table: str) -> Iterator[str]:
+    """The settings whose values a table is asked for."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript) and ast.unparse(node.value) == table:
+            setting = _setting(node.slice)
+            if setting is not None:
+                yield setting
+
+
+def _compared(test: ast.expr) -> tuple[str, str] | None:
+    """The setting and the text of ``args.model == "small"``."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq):
+        return None
+    setting, text = _setting(test.left), test.comparators[0]
+    is_text = isinstance(text, ast.Constant) and isinstance(text.value, str)
+    return (setting, str(text.value)) if setting and is_text else None  # type: ignore[attr-defined]
+
+
+def _setting(node: ast.expr) -> str | None:
+    """The last name of ``args.model``, ``config["model"]`` or ``model``."""
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        return node.slice.value if isinstance(node.slice.value, str) else None
+    return getattr(node, "attr", None) or getattr(node, "id", None)
 
 
 def _is_chosen(call: ast.Call) -> bool:

@@ -4,7 +4,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from torch import Tensor, nn
 
@@ -16,6 +16,18 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+>")
 _LONGEST = 60  # characters of a value that are shown
 
 
+class Fill(Protocol):
+    """Gives a configuration what it lacks."""
+
+    def __call__(self, name: str, *, is_holder: bool = False) -> AssumedValue | None:
+        """What it was given and why; None where nothing tells it.
+
+        Args:
+            name: What is lacking, with dots where it is a part of a part.
+            is_holder: More is read of it: it is no number and no text.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class Proposal:
     """A way to make something.
@@ -23,12 +35,12 @@ class Proposal:
     Attributes:
         make: Makes it anew with each call.
         values: What it is made with.
-        fill: Gives a configuration of it a value that it lacks, and says so; None if it has none.
+        fill: Gives a configuration of it what it lacks, and says so; None if it has none.
     """
 
     make: Callable[[], Any]
     values: tuple[AssumedValue, ...] = ()
-    fill: Callable[[str], AssumedValue | None] | None = None
+    fill: Fill | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from nar.own.construct.findings import Findings
 from nar.own.construct.makers import values_given
 from nar.own.construct.proposals import Proposal, Target, short
 from nar.own.construct.reads import names_read
-from nar.own.construct.usual_values import Box, Discrete
+from nar.own.construct.usual_values import Box, Discrete, usual_value
 
 _CALLS_TRIED: Final = 6
 _TRAINING: Final = re.compile(r"(^|_)(train|main|run)(_|$)", re.IGNORECASE)
@@ -290,6 +290,8 @@ class StatedCalls:
         Raises:
             UnknownValueError: It lacks some.
         """
+        if isinstance(value, Settings) and isinstance(usual_value(name), Discrete | Box):
+            raise UnknownValueError("it is a space of actions, and no configuration")
         if isinstance(value, Settings) and wants_settings(self._target, name):
             lacking = set(names_read(self._target.called, name)) - value.keys()
             if lacking:

@@ -10,19 +10,31 @@ from typing import Any, Final
 import numpy as np
 
 
-@dataclass(frozen=True)
-class Discrete:
-    """So many actions of which one is taken, as a library of control has them.
+class Discrete(int):
+    """So many actions of which one is taken: as a library of control has them, and as their number.
 
-    Its class has the name that code which chooses by it asks for.
+    Its class has the name that code which chooses by it asks for; other code calls the bare number
+    a space of actions.
 
     Attributes:
-        n: How many.
         shape: Of one action.
     """
 
-    n: int = 4
     shape: tuple[int, ...] = ()
+
+    def __new__(cls, n: int = 4) -> "Discrete":
+        """The space of so many actions."""
+        return super().__new__(cls, n)
+
+    @property
+    def n(self) -> int:
+        """How many."""
+        return int(self)
+
+    def __repr__(self) -> str:
+        return f"Discrete(n={self.n}, shape={self.shape})"
+
+    __str__ = __repr__
 
 
 @dataclass(frozen=True)
@@ -50,7 +62,7 @@ class Box:
 _USUAL: Final[tuple[tuple[re.Pattern[str], Any], ...]] = tuple(
     (re.compile(pattern), value)
     for pattern, value in (
-        (r"pad(ding)?_?(idx|id|index|token_?id)$|_pad_idx$|^ignore_index$", 0),
+        (r"pad(ding)?_?(idx|id|index|token(_?id)?)$|_pad_idx$|^ignore_index$", 0),
         # Counts of what lies in data: the structure is the same with any.
         (r"^(n|num|m)_?(users?|items?|entit(y|ies)|ents?|relations?|rels?|nodes?|features_sparse)$"
          r"|(user|item|entity|relation|node)s?_?(num|count|n)$", 1000),
@@ -62,6 +74,14 @@ _USUAL: Final[tuple[tuple[re.Pattern[str], Any], ...]] = tuple(
         (r"^(obs|observation|state)_space$", Box((8,))),
         # Of a person: what the sets of poses annotate most often.
         (r"(^|_)(num_?|n_?)?joints?($|_(in|out)$)", 17),
+        # Vectors of words that were trained elsewhere: a thousand, of the usual three hundred.
+        (r"^(pre_?trained_)?(words?_)?(emb(edding)?s?|vectors?)_?(matrix|mat|weights?|vectors?)$"
+         r"|^pre_?trained_(emb(edding)?s?|vectors?|weights?)$|^(word|glove)_?vec(tor)?s?$",
+         np.zeros((1000, 300), dtype=np.float32)),
+        # Of a table: eight columns of a hundred values each, and two layers above them.
+        (r"^(field|cat|category|categorical|sparse|feature|vocab)_(dims|sizes|counts)$"
+         r"|^(cardinalities|categories)$", (100,) * 8),
+        (r"^(mlp|fc|dnn|hidden|layer)s?_(dims|sizes)$", (64, 64)),
         (r"vocab|num_(tokens|embeddings)|n_(symbols|tokens|words)|ntokens?$", 1000),
         (r"^c_dim$|label_dim$|(layer|block|stage)_?(id|idx|index|i)$|^(idx|index|i)$|^layer$", 0),
         (r"drop|^p_|dropout_?p$", 0.1),
@@ -95,7 +115,7 @@ _USUAL: Final[tuple[tuple[re.Pattern[str], Any], ...]] = tuple(
         (r"num_queries", 100),
         (r"num_experts$|n_experts$", 4),
         (r"top_?k$|experts_per_tok", 2),
-        (r"n?_?feat(ures?)?s?$|feature_(dim|size)$|^(enc|dec|c)_(in|out)$|input_(dim|size)$"
+        (r"n?_?feat(ures?)?s?$|fea(t|ture)?s?_(dim|size|len)$|^(enc|dec|c)_(in|out)$|input_(dim|size)$"
          r"|^(n|num)_?inputs?$", 64),
         (r"(mlp|ffn?|inner|intermediate|feedforward)_?(dim|size|channels?)$|d_ff$|d_inner$", 1024),
         (r"nhid(den)?$|hidden|^hid", 512),
@@ -104,6 +124,9 @@ _USUAL: Final[tuple[tuple[re.Pattern[str], Any], ...]] = tuple(
         (r"width$|dim$|d_?model$|n_embd$|^d$|embed|channels$|planes$|(_|^)size$", 512),
     )
 )  # fmt: skip
+# Chosen: what is divided by a count is often divided by two more than once.
+_COUNTED: Final = re.compile(r"(n|nb|num|number_of|n_of)_[a-z]")
+_COUNT: Final = 8
 _SPACE: Final = re.compile(r"^(action|act|obs|observation|state)_space$")
 # Types of annotations -> what is usual where the name tells nothing.
 _BY_TYPE: Final[dict[object, Any]] = {bool: False, "bool": False}
@@ -136,6 +159,17 @@ def usual_value(name: str, annotation: object = None) -> Any:  # noqa: ANN401
         # Its annotation is a class of a library that may be missing.
         return next(value for pattern, value in _USUAL if pattern.search(plain))
     return _BY_TYPE.get(annotation, NOTHING) if isinstance(annotation, type | str) else NOTHING
+
+
+def usual_count(name: str, annotation: object = None) -> Any:  # noqa: ANN401
+    """How many of something there are where only its name says that it is a count.
+
+    Args:
+        name: Of the parameter: ``num_answers``.
+        annotation: See `usual_value`.
+    """
+    is_number = annotation in (None, int, "int") or _may_be_number(annotation)
+    return _COUNT if is_number and _COUNTED.match(name.lower()) else NOTHING
 
 
 def _may_be_number(annotation: object) -> bool:

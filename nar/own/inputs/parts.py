@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from nar.own.inputs.layers import read_attribute
 
+_HANDED_ON = 3  # chosen: a model, its branch, a block in that
 # Methods that make the states of a recurrent module, with the size of a batch.
 _STATE_MAKERS = (
     "init_hidden", "initHidden", "init_state", "init_states", "initial_state", "zero_state",
@@ -41,22 +42,52 @@ def parts_of(module: nn.Module, parameter: str, *, is_starred: bool = False) -> 
 def is_switch(module: nn.Module, parameter: inspect.Parameter) -> bool:
     """Whether a parameter is true or false: by its type, or because conditions alone read it.
 
+    A module that hands it on reads it by the conditions of its parts.
+
     Args:
         module: Its forward is read, not run.
         parameter: Of the forward.
     """
     if parameter.annotation in (bool, "bool"):
         return True
+    return _is_asked_only(module, parameter.name, _HANDED_ON)
+
+
+def _is_asked_only(module: nn.Module, name: str, depth: int) -> bool:
     function = _function_of(module)
-    if function is None:
+    if function is None or depth < 0:
         return False
-    reads = [
-        node
+    reads = {
+        id(node)
         for node in ast.walk(function)
-        if isinstance(node, ast.Name) and node.id == parameter.name
-    ]
-    asked = {id(each) for test in _tests(function) for each in _asked(test)}
-    return bool(reads) and all(id(node) in asked for node in reads)
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+    }
+    left = reads - {id(each) for test in _tests(function) for each in _asked(test)}
+    for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
+        given = [(place, each) for place, each in enumerate(call.args) if id(each) in left]
+        named = [(key.arg, key.value) for key in call.keywords if id(key.value) in left]
+        part = _part_called(module, call) if given or named else None
+        for place, each in (*given, *named):
+            if part is not None and _is_asked_only(part, _parameter_at(part, place), depth - 1):
+                left.discard(id(each))
+    return bool(reads) and not left
+
+
+def _part_called(module: nn.Module, call: ast.Call) -> nn.Module | None:
+    """The part of a module that ``self.part(...)`` calls."""
+    called = call.func
+    if not isinstance(called, ast.Attribute) or not _is_named(called.value, "self"):
+        return None
+    part = read_attribute(module, called.attr)
+    return part if isinstance(part, nn.Module) else None
+
+
+def _parameter_at(module: nn.Module, place: int | str | None) -> str:
+    """The name of a parameter of a forward by its place; empty where it has none there."""
+    if isinstance(place, str):
+        return place
+    names = list(inspect.signature(module.forward).parameters)
+    return names[place] if place is not None and place < len(names) else ""
 
 
 def _tests(function: ast.FunctionDef) -> Iterator[ast.expr]:

@@ -63,6 +63,8 @@ def with_rank(
     if before.kind is Kind.MASK or (before.is_integer and before.is_typed):
         yield changed(state, place, extents=_padded(before.extents, rank))
         return
+    if before.kind is Kind.LENGTHS:  # one of each sample, in a column or not
+        yield changed(state, place, extents=(1,) * rank)
     if before.is_integer and rank == 1:
         yield changed(state, place, kind=Kind.LABEL, extents=(1,))
     if before.kind is Kind.SEQUENCE and rank == 2 and reader.width is None:

@@ -1,7 +1,8 @@
 """`Evidence`: what a repository tells about values, by name and by places that fit together."""
 
 import inspect
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -12,7 +13,7 @@ from nar.own.construct.evidence.evaluator import Definitions, Evaluator
 from nar.own.construct.evidence.expressions import Expression, UnknownValueError
 from nar.own.construct.evidence.repository import Repository
 from nar.own.construct.evidence.sources import Kind, Source, read_sources
-from nar.own.construct.usual_values import NOTHING, usual_value
+from nar.own.construct.usual_values import NOTHING, usual_count, usual_value
 
 # Of names that belong together a source has to have at least this share, or it is of another thing.
 _COMPANIONS = 0.34
@@ -27,6 +28,7 @@ _WHOLE, _MANY = 0.85, 6
 _SEVERAL = 3
 # Sizes from here on are never zero in earnest: a parser's 0 waits for the data.
 _SMALLEST_SIZE = 2
+_SCRIPT: Final = re.compile(r"(train|main|run)(_|$)")
 
 BY_NAME: Final = "assumed from its name"
 
@@ -66,10 +68,21 @@ class Evidence:
         repository: It.
         target: Name of the class or function that is to be called.
         definitions: Gives the module of a file.
+        chosen: Values by which code chooses the class that is wanted in the end; they go first.
+
+    Attributes:
+        chosen: Those values.
     """
 
-    def __init__(self, repository: Repository, target: str, definitions: Definitions) -> None:
+    def __init__(
+        self,
+        repository: Repository,
+        target: str,
+        definitions: Definitions,
+        chosen: Mapping[str, Stated] | None = None,
+    ) -> None:
         self.repository = repository
+        self.chosen = chosen or {}
         self.evaluator = Evaluator(repository, definitions)
         self._target = target
 
@@ -85,6 +98,8 @@ class Evidence:
             name: It.
             companions: Names that belong to the same thing.
         """
+        if name in self.chosen:
+            return self.chosen[name]
         among = set(companions)
         fewest = max(2, _COMPANIONS * len(among)) if len(among) > 2 else 1
         found = [source for source in self.sources if source.values.get(name) is not None]
@@ -107,6 +122,7 @@ class Evidence:
         if stated is not None and _suits(stated.value, annotation):
             return stated
         usual = usual_value(name, annotation)
+        usual = usual_count(name, annotation) if usual is NOTHING else usual
         return None if usual is NOTHING else Stated(usual, BY_NAME)
 
     def fitting(self, names: tuple[str, ...]) -> Fitting | None:
@@ -173,7 +189,7 @@ class Evidence:
 
     def _mentioned(self, path: Path) -> float:
         """How a file is named elsewhere: 0 in a parser's default, 1 in a command, 2 nowhere."""
-        if path.suffix == ".py" and path.stem in {"train", "main", "run"}:
+        if path.suffix == ".py" and _SCRIPT.match(path.stem):
             return 0
         if path.name in self._defaults:
             return 0

@@ -159,6 +159,17 @@ def modules_imported(tree: ast.Module) -> set[str]:
     return found
 
 
+def packages_imported(tree: ast.Module) -> set[str]:
+    """The outermost packages of which a file imports parts, by their whole names."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {each.name.partition(".")[0] for each in node.names if "." in each.name}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and "." in (node.module or ""):
+            found.add(str(node.module).partition(".")[0])
+    return found
+
+
 def _imported(
     node: ast.Import | ast.ImportFrom,
     name: ast.alias,

@@ -79,6 +79,27 @@ class Settings(dict[str, Any]):
         return copy.deepcopy(self)
 
 
+class PartOfSettings(Settings):
+    """A part of a configuration that nothing tells of; it is asked for by its whole path."""
+
+    __slots__ = ("_above",)
+
+    def __init__(self, above: str, values: Mapping[str, Any] | None = None) -> None:
+        super().__init__(values)
+        object.__setattr__(self, "_above", above)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise MissingSettingError(f"{self._above}.{name}")
+
+    def __missing__(self, name: str) -> Any:  # noqa: ANN401
+        raise MissingSettingError(f"{self._above}.{name}")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "PartOfSettings":
+        return PartOfSettings(self._above, {k: copy.deepcopy(v, memo) for k, v in self.items()})
+
+
 def _merge(settings: Settings, values: Mapping[str, Any]) -> None:
     for name, value in values.items():
         own = settings.get(name)

@@ -1,13 +1,14 @@
 """Everything in a repository that gives values to names: parsers, files, calls, assignments."""
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
-from nar.own.construct.evidence.expressions import Expression
+from nar.own.construct.evidence.expressions import Expression, UnknownValueError, literal
 from nar.own.construct.evidence.parsed import read_settings
 from nar.own.construct.evidence.repository import Repository
 
@@ -98,6 +99,35 @@ def parser_values(repository: Repository, path: Path) -> dict[str, Any]:
     return values
 
 
+def stated_by_parsers(repository: Repository, names: Iterable[str]) -> dict[str, Any]:
+    """Numbers, switches and lists of them that the nearest parsers give to names.
+
+    Args:
+        repository: Its scripts hand such values to a module with each call.
+        names: Of a forward's parameters.
+    """
+    found: dict[str, Any] = {}
+    for name in names:
+        for path in repository.python_files:
+            if re.search(rf"--{re.escape(name)}\b", repository.text(path)):
+                value = _literal(parser_values(repository, path).get(name))
+                if value is not None:
+                    found[name] = value
+                    break
+    return found
+
+
+def _literal(found: object) -> Any:  # noqa: ANN401
+    """A plain value of numbers; None for every other."""
+    if isinstance(found, Expression):
+        try:
+            found = literal(found.node)
+        except UnknownValueError:
+            return None
+    each = found if isinstance(found, list | tuple) else [found]
+    return found if each and all(isinstance(one, int | float) for one in each) else None
+
+
 def _of_commands(repository: Repository, name: str, values: Mapping[str, Any]) -> Any:  # noqa: ANN401
     for _, flags in repository.commands:
         if name in flags and len(flags.keys() & values.keys()) >= min(2, len(values)):
@@ -173,7 +203,12 @@ def _of_python(repository: Repository, path: Path) -> Iterator[Source]:
     parser = parser_values(repository, path)
     assigned = _attributes(path, tree, repository.nodes(path))
     if parser:
-        values = {key: value for key, value in assigned.items() if key not in parser} | parser
+        taken_apart = {
+            key: value
+            for key, value in assigned.items()
+            if isinstance(parser.get(key), str) and _takes_apart(value.node, key)
+        }
+        values = assigned | parser | taken_apart
         yield Source(f"the arguments of {name}", Kind.PARSER, path, values, distance)
     elif len(assigned) >= _FEWEST_ASSIGNED:
         yield Source(f"assignments in {name}", Kind.ASSIGNMENTS, path, assigned, distance + 1)
@@ -183,6 +218,11 @@ def _of_python(repository: Repository, path: Path) -> Iterator[Source]:
     for node in repository.nodes(path):
         for kind, words, values in _of_node(path, tree, node):
             yield Source(f"{name}:{node.lineno}{words}", kind, path, values, distance)  # type: ignore[attr-defined]
+
+
+def _takes_apart(node: ast.expr, name: str) -> bool:
+    """Whether a script makes a list of a text that is its own argument of that name."""
+    return f".{name}.split(" in ast.unparse(node)
 
 
 def _of_node(

@@ -4,9 +4,11 @@ import ast
 import re
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
+from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 from nar.own.construct.findings import Findings
@@ -71,7 +73,53 @@ def _python_2(error: BaseException, findings: Findings, _: MissingFinder) -> boo
     return of_python_2(error, findings)
 
 
-_MENDS: tuple[_Mend, ...] = (_removed_import, _without_spec, _installer, _python_2)
+def _failing_neighbour(error: BaseException, findings: Findings, finder: MissingFinder) -> bool:
+    """Another file of the repository that fails when it is imported: its definitions are enough.
+
+    It reads data that no clone has, or asks for a device.
+    """
+    frame = _innermost_module(error)
+    if frame is None or isinstance(error, ImportError | SyntaxError):
+        return False
+    name, path = str(frame.f_globals.get("__name__")), Path(frame.f_code.co_filename)
+    if name.startswith("nar_file_") or not finder.is_beside(path):
+        return False
+    why = f"{type(error).__name__}: {error}"[:120]
+    return finder.failing.add(name, partial(_DefinitionsOnly, finder, findings, why))
+
+
+def _innermost_module(error: BaseException) -> FrameType | None:
+    """The frame of the file whose import an error ended, the innermost of several."""
+    found, trace = None, error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_name == "<module>":
+            found = trace.tb_frame
+        trace = trace.tb_next
+    return found
+
+
+class _DefinitionsOnly(Loader):
+    """Makes the module of a file of which no more than definitions are run."""
+
+    def __init__(self, finder: MissingFinder, findings: Findings, why: str, path: Path) -> None:
+        self._finder, self._findings, self._why, self._path = finder, findings, why, path
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Leave it to Python."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the definitions."""
+        tree = self._finder.tree(self._path)
+        run_definitions(module, tree, self._path, self._findings, self._why)
+
+
+_MENDS: tuple[_Mend, ...] = (
+    _removed_import,
+    _without_spec,
+    _installer,
+    _python_2,
+    _failing_neighbour,
+)
 
 
 # Calls that stand as statements and prepare definitions; all others are left out.
@@ -161,6 +209,8 @@ def _bound(node: ast.stmt) -> Iterator[str]:
             yield from (each.id for each in ast.walk(target) if isinstance(each, ast.Name))
     elif isinstance(node, ast.Import | ast.ImportFrom):
         yield from (each.asname or each.name.partition(".")[0] for each in node.names)
+    elif isinstance(node, ast.ClassDef | ast.FunctionDef):
+        yield node.name
 
 
 def _run_statements(tree: ast.Module) -> Iterator[ast.stmt]:

@@ -4,7 +4,7 @@ import ast
 import importlib
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
@@ -41,10 +41,12 @@ def stand_ins_for_missing(repository: Repository, findings: Findings) -> Iterato
     """Inside, files of a repository can import what is not installed; afterwards it is gone."""
     finder = MissingFinder(repository, findings)
     sys.meta_path.append(finder)
+    sys.meta_path.insert(0, finder.failing)
     try:
         yield finder
     finally:
         sys.meta_path.remove(finder)
+        sys.meta_path.remove(finder.failing)
         for name in finder.made:
             sys.modules.pop(name, None)
         for module, name in finder.added:
@@ -62,12 +64,14 @@ class MissingFinder(MetaPathFinder):
         added: Names that modules of libraries were given.
         findings: Where it records what was asked for.
         ignores_tries: Stand-ins are given for imports that are tried as well.
+        failing: The files of the repository that fail when they are run whole.
     """
 
     def __init__(self, repository: Repository, findings: Findings) -> None:
         self.made: set[str] = set()
         self.added: list[tuple[ModuleType, str]] = []
         self.ignores_tries = False
+        self.failing = FailingFiles()
         self._repository = repository
         self.findings = findings
 
@@ -99,6 +103,14 @@ class MissingFinder(MetaPathFinder):
         if PathFinder.find_spec(top) is None:
             return self._stand_in(fullname)
         return self._removed(fullname) if top in sys.modules and fullname != top else None
+
+    def is_beside(self, path: Path) -> bool:
+        """Whether a file is one of the repository's own, and not the one that is asked about."""
+        return path != self._repository.path and self._is_below(path)
+
+    def tree(self, path: Path) -> ast.Module:
+        """The syntax tree of a file of the repository."""
+        return self._repository.tree(path)
 
     def note_removed(self, name: str, words: str) -> None:
         """Record a module of a library that is gone."""
@@ -166,8 +178,10 @@ class MissingFinder(MetaPathFinder):
         return {name for name in tops if isinstance(sys.modules.get(name), StandInPackage)}
 
     def _is_own(self, path: Path) -> bool:
-        is_below = path.is_relative_to(self._repository.root) and "site-packages" not in path.parts
-        return is_below or is_own_code(str(path))
+        return self._is_below(path) or is_own_code(str(path))
+
+    def _is_below(self, path: Path) -> bool:
+        return path.is_relative_to(self._repository.root) and "site-packages" not in path.parts
 
     def _is_of_repository(self, top: str) -> bool:
         module = sys.modules.get(top)
@@ -208,6 +222,35 @@ class MissingFinder(MetaPathFinder):
                 if _COMPILING.search(text) and re.search(rf"\b{re.escape(name)}\b", text):
                     return True
         return False
+
+
+class FailingFiles(MetaPathFinder):
+    """First on ``sys.meta_path``: gives files that fail when they are run whole another loader."""
+
+    def __init__(self) -> None:
+        self._loaders: dict[str, Callable[[Path], Loader]] = {}
+
+    def add(self, name: str, loader: Callable[[Path], Loader]) -> bool:
+        """Load the module of a name by another loader; False where it is so already.
+
+        Args:
+            name: Of the module.
+            loader: Makes it, of the module's file.
+        """
+        is_new = name not in self._loaders
+        self._loaders[name] = loader
+        return is_new
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """A spec with the other loader; None for every other module."""
+        if fullname not in self._loaders:
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is not None and spec.origin is not None:
+            spec.loader = self._loaders[fullname](Path(spec.origin))
+        return spec
 
 
 class StandInPackage(ModuleType):

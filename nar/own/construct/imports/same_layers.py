@@ -417,6 +417,10 @@ SAME_LAYERS: Final[Mapping[str, Callable[..., Any]]] = {
     **dict.fromkeys(
         (
             "addict.Dict",
+            "attrdict.AttrDict",
+            "attridict.AttriDict",
+            "box.Box",
+            "dotmap.DotMap",
             "easydict.EasyDict",
             "fvcore.common.config.CfgNode",
             "ml_collections.ConfigDict",
