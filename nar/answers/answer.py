@@ -340,9 +340,11 @@ class _Making:
 
     @cached_property
     def _by_copy(self) -> Sequence[Hit]:
-        """The hits by copy, ranked once more."""
+        """The hits by copy, ranked once more; of a network that is known, no original is sought."""
         near, network = self._near["copy"], self._network
-        return self._again(network.graph, near, self._max_nodes) if network else near
+        if network is None or self._answer.same_network:
+            return near
+        return self._again(network.graph, near, self._max_nodes)
 
     @cached_property
     def _compared(self) -> Mapping[str, Architecture]:

@@ -381,7 +381,10 @@ class ExactIndex:
     ) -> list[IndexRow]:
         """Rows that have any of these fingerprints, by id."""
         wanted = {"topology": topologies, "exact": exacts, "inference": inferences}
-        return sorted(self._rows(self._table.equal_any(wanted)), key=attrgetter("id"))
+        mask = np.zeros(self.count(), dtype=np.bool_)
+        for column, texts in wanted.items():
+            mask |= self._table[column].equal_any(texts)
+        return sorted(self._rows(mask), key=attrgetter("id"))
 
     def rows(self) -> list[IndexRow]:
         """All rows, in their order."""

@@ -298,13 +298,6 @@ class Table:
             },
         )
 
-    def equal_any(self, wanted: Mapping[str, Iterable[str]]) -> Mask:
-        """Which rows have, in any of the columns, a wanted text. Shape (rows,)."""
-        mask = np.zeros(len(self._counts[COUNTS[0]]), dtype=np.bool_)
-        for column, texts in wanted.items():
-            mask |= self._texts[column].equal_any(texts)
-        return mask
-
     def passing(self, wanted: Filter) -> Mask:
         """Which rows pass a filter. Shape (rows,).
 

@@ -21,7 +21,6 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nar.graphs.graph import ComputationalGraph, operand_lists, reader_lists
 from nar.graphs.hashing import ATTRIBUTE, operator_codes, salted
@@ -49,21 +48,18 @@ KEYED: Final = 2
 _POOLS: Final = ("max_pool", "avg_pool", "adaptive_avg_pool", "adaptive_max_pool", "lp_pool")
 
 
-def _classes() -> NDArray[np.int64]:
-    """The class of each possible operator: convolutions, norms, activations and poolings."""
-    classes = np.arange(MAX_OP_ID + 1)
-    kinds = (
-        mask_of(Trait.CONVOLVES),
-        mask_of(Trait.NORM),
+_OPERATORS: Final = np.arange(MAX_OP_ID + 1)
+# The class of each possible operator: poolings, activations, norms and convolutions have one each.
+_CLASSES: Final = np.select(
+    (
+        np.isin(_OPERATORS, [op_id(name) for name in _POOLS]),
         mask_of(Trait.ACTIVATION),
-        np.isin(classes, [op_id(name) for name in _POOLS]),
-    )
-    for number, kind in enumerate(kinds):
-        classes[kind] = len(OPS) + number
-    return classes
-
-
-_CLASSES: Final = _classes()
+        mask_of(Trait.NORM),
+        mask_of(Trait.CONVOLVES),
+    ),
+    (len(OPS) + 3, len(OPS) + 2, len(OPS) + 1, len(OPS)),
+    _OPERATORS,
+)
 LAYER_CLASSES: Final = frozenset(_CLASSES[: len(OPS)][HAS_WEIGHTS[: len(OPS)]].tolist())
 
 
