@@ -267,13 +267,15 @@ def test_a_value_nobody_makes_is_named(read):
         read([node("Relu nowhere -> y")], {}, [2, 8])
 
 
-def test_a_border_of_zeros_is_the_padding_of_a_convolution(read, text_of):
+# PyTorch's exporter states the mode, others leave it out.
+@pytest.mark.parametrize("attributes", [{}, {"mode": "constant"}])
+def test_a_border_of_zeros_is_the_padding_of_a_convolution(read, text_of, attributes):
     weights = {"p": np.array([0, 0, 1, 1, 0, 0, 1, 1]), "w": floats(8, 8, 3, 3)}
-    nodes = [node("Pad x p -> b"), node("Conv b w -> y")]
+    nodes = [node("Pad x p -> b", **attributes), node("Conv b w -> y")]
     assert text_of(read(nodes, weights, [1, 8, 9, 9]).graph) == "input; conv 0"
 
 
-@pytest.mark.parametrize("attributes", [{"mode": "reflect"}, {}])
+@pytest.mark.parametrize("attributes", [{"mode": "reflect"}, {"mode": "edge"}, {}])
 def test_another_border_is_a_design(read, text_of, attributes):
     amounts = {"p": np.array([0, 0, 1, 1, 0, 0, 1, 1]), "f": number(1.0), "w": floats(8, 8, 3, 3)}
     nodes = [node("Pad x p f -> b", **attributes), node("Conv b w -> y")]

@@ -49,9 +49,13 @@ def weight_of(name: str, shape: Sequence[int]) -> Any:  # noqa: ANN401
 
 
 def attributes_of(node: Any) -> dict[str, Any]:  # noqa: ANN401
-    """The attributes of a node by name."""
+    """The attributes of a node by name; texts as such, which a file has as bytes."""
     value_of = onnx("helper").get_attribute_value
-    return {entry.name: value_of(entry) for entry in node.attribute}
+    stated = ((entry.name, value_of(entry)) for entry in node.attribute)
+    return {
+        name: value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+        for name, value in stated
+    }
 
 
 def in_line(graph: Any) -> None:  # noqa: ANN401

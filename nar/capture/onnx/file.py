@@ -13,7 +13,7 @@ import numpy as np
 
 from nar.base.errors import CaptureError, one_line
 from nar.capture.graphs import to_capture
-from nar.capture.onnx.bodies import in_line
+from nar.capture.onnx.bodies import attributes_of, in_line
 from nar.capture.onnx.facts import facts_of, onnx, operator_name
 from nar.capture.onnx.ops import OPERANDS, QUANTISED, SPLITS, WEIGHTS, OnnxCall, onnx_table
 from nar.capture.onnx.patterns import in_standard_form, simplified
@@ -250,7 +250,7 @@ class OnnxReader:
         names = _operands(node)
         numbers = [self.facts.numbers.get(name) for name in names]
         call = OnnxCall(
-            {entry.name: onnx("helper").get_attribute_value(entry) for entry in node.attribute},
+            attributes_of(node),
             tuple([self._read(name) for name in names]),
             tuple([self.facts.shape(name) for name in names]),
             tuple([None if n is None else tuple(n.astype(float).flatten()) for n in numbers]),

@@ -215,7 +215,7 @@ def _fused_layer(operator: str, operands: int) -> Expand:
     """A layer, a shortcut and an activation in one."""
 
     def expand(call: _Call) -> Iterator[Any]:
-        kind = call.attributes.get("activation", b"").decode()
+        kind = call.attributes.get("activation", "")
         own = ("activation", "activation_params", "channels_last")
         attributes = {
             name: value
