@@ -62,7 +62,7 @@ def test_the_verdict_names_an_equal_network(visit):
         (
             lambda graph: replace(graph, parameters=7),
             "This design is already known, in equal widths with a table of another size or another "
-            "sharing of weights, as timm:a, timm:b.",
+            "sharing of weights, as timm:a; timm:b has it, too.",
         ),
         (
             normal_form,
