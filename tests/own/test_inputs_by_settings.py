@@ -12,6 +12,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from nar.own.given import read_inputs, written
 from nar.own.inputs import infer_inputs
+from nar.own.inputs.ranks import with_rank
+from nar.own.inputs.slots import Kind, slot
 
 
 class Hiding(nn.Module):
@@ -168,6 +170,12 @@ def test_a_mask_of_zeros_is_written_and_read_back():
     assert not inputs.args[1].any()
     again = infer_inputs("module", Hiding(), read_inputs(written(inputs, ["words", "words_mask"])))
     assert not again.inputs.kwargs["words_mask"].any()
+
+
+def test_two_numbers_do_not_become_a_map():
+    state = (slot("sample", Kind.SEQUENCE), slot("original_size", Kind.PAIR))
+    assert [each[0].rank for each in with_rank(state, 0, 4)]
+    assert not list(with_rank(state, 1, 4))
 
 
 class Chunks(nn.Module):

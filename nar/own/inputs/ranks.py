@@ -18,6 +18,7 @@ from nar.own.inputs.slots import (
 )
 
 _MOST_AXES = 5
+_AXES_OF_PAIRS = 2  # a batch, and the numbers
 _TEXTS = 8  # beside each other, as in an alignment; chosen: few, and none of the usual widths
 _WITH_BATCH = {1: Kind.SERIES, 2: Kind.IMAGE, 3: Kind.VOLUME}
 _WITHOUT_CHANNELS = {1: Kind.VECTOR, 2: Kind.VECTOR, 3: Kind.SERIES, 4: Kind.IMAGE, 5: Kind.VOLUME}
@@ -54,7 +55,9 @@ def with_rank(
         reader: What reads it first.
     """
     before = state[place]
-    if not 1 <= rank <= _MOST_AXES:
+    # Two numbers are no map, whatever else of the call has too few axes.
+    most = _AXES_OF_PAIRS if before.kind is Kind.PAIR else _MOST_AXES
+    if not 1 <= rank <= most:
         return
     if before.kind is Kind.WAVE and rank in (2, 3):
         shape = (1, SAMPLES) if rank == 2 else (1, reader.width or 1, SAMPLES)
