@@ -178,23 +178,6 @@ def test_two_numbers_do_not_become_a_map():
     assert not list(with_rank(state, 1, 4))
 
 
-class Chunks(nn.Module):
-    """Runs a layer as often as there are parts."""
-
-    def __init__(self):
-        super().__init__()
-        self.layer = nn.Conv1d(16, 8, 4)
-
-    def forward(self, x):
-        return torch.cat([self.layer(part) for part in x.split(32, 2)], 2)
-
-
-def test_a_usual_size_that_decides_how_much_runs_is_not_called_sure():
-    (doubt,) = infer_inputs("module", Chunks()).doubts
-    assert doubt == "other sizes of x run other operators, and nothing states its size"
-    assert infer_inputs("module", Chunks(), read_inputs(["x=1x16x64"])).is_sure
-
-
 # A process of its own, in which nothing is imported yet; the module that is slow to import is ours.
 SLOW = """
 import sys, time

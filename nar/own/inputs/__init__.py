@@ -27,13 +27,7 @@ from nar.own.inputs.names import kind_by_name
 from nar.own.inputs.probe import wants_data
 from nar.own.inputs.repairs import repairs
 from nar.own.inputs.search import Budget, NoDataError, OutOfProbesError, Search
-from nar.own.inputs.settle import (
-    is_as_usual,
-    other_sizes_differ,
-    settled,
-    share_reached,
-    widths_unasked,
-)
+from nar.own.inputs.settle import other_sizes_differ, settled, share_reached, widths_unasked
 from nar.own.inputs.slots import WITHOUT_TENSOR, Kind, State, call_of, texts_of
 
 __all__ = ["Budget", "Inferred", "NoInputsError", "infer_inputs", "stated_call", "wants_data"]
@@ -161,7 +155,6 @@ def _inferred(
     doubts = (
         *_doubts(state, reached, number, probes, is_strict=is_strict),
         *_left_open(search, state),
-        *(_usual_sizes(state) if differ else ()),
     )
     seconds = time.monotonic() - start
     return Inferred(call_of(state), texts, reached, differ, doubts, search.probes, seconds)
@@ -225,13 +218,6 @@ def _left_open(search: Search, state: State) -> Iterator[str]:
         )
     for path in widths_unasked(search, state):
         yield f"no layer asks for the width of {path}"
-
-
-def _usual_sizes(state: State) -> Iterator[str]:
-    """Where other sizes run other operators: whether anything but custom speaks for these."""
-    usual = [each.path for each in state if not each.is_stated and is_as_usual(each)]
-    if usual:
-        yield f"other sizes of {usual[0]} run other operators, and nothing states its size"
 
 
 def _nothing_found(search: Search | None) -> str:

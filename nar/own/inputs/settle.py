@@ -29,7 +29,6 @@ from nar.own.inputs.slots import (
     WIDTH,
     Extents,
     Kind,
-    Slot,
     State,
     changed,
     resized,
@@ -122,14 +121,6 @@ _FREE: Final[dict[Kind, Extents]] = {
     Kind.SERIES: (-1,),
     Kind.WAVE: (-1,),
 }
-
-
-def is_as_usual(slot: Slot) -> bool:
-    """Whether all axes along which a kind has no natural size are as long as is usual."""
-    usual, axes = USUAL[slot.kind], _FREE.get(slot.kind, ())
-    if not axes or len(usual) != slot.rank:
-        return False
-    return all(slot.extents[axis] == usual[axis] for axis in axes)
 
 
 def _scaled(state: State, factor: float) -> State:
