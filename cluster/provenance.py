@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from nar.base.asking import NOTHING_STATED, Asking
-from nar.base.model_files import GGUF, ONNX, PYTHON, kind_of_file
+from nar.base.model_files import GGUF, ONNX, OPENVINO, PYTHON, TFLITE, kind_of_file
 from nar.base.model_folders import kind_of_json, named_in_folder, read_json
 from nar.base.workspace import DISTRIBUTION, package_path
 from nar.capture import CAPTURE_VERSION
@@ -52,6 +52,9 @@ _LIBRARIES: Final[Mapping[str, tuple[str, ...]]] = {
     "open_clip": ("open_clip", "timm", "transformers"),
     GGUF.what: ("transformers",),
     ONNX.what: ("onnx",),
+    # They are read as models of ONNX.
+    TFLITE.what: ("onnx",),
+    OPENVINO.what: ("onnx",),
 }
 
 

@@ -62,3 +62,15 @@ def test_a_known_model_has_its_family_and_task():
     parameters = component["modelCard"]["modelParameters"]
     assert parameters["architectureFamily"] == "resnet"
     assert parameters["task"] == "image-classification"
+
+
+def test_a_bill_says_what_was_assumed_and_has_one_form(model):
+    done = CliRunner().invoke(app, ["capture", model(), "--cyclonedx"])
+    facts = json.loads(done.stdout)["components"][0]["properties"]
+    assumed = {each["name"]: each["value"] for each in facts}["nar:assumed"]
+    assert assumed.startswith("Assumed: --input input=1x3x")
+    stated = json.loads(printed(model()))["components"][0]["properties"]
+    assert "nar:assumed" not in {each["name"] for each in stated}
+    both = CliRunner().invoke(app, ["capture", model(), "--cyclonedx", "--graph"])
+    assert both.exit_code == 1
+    assert "without --graph" in both.stderr

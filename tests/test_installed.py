@@ -59,15 +59,15 @@ def test_a_clone_of_the_same_name_does_not_hide_the_package(installed):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("installed", ["wheel"], indirect=True)
 def test_jobs_are_installed_below_the_one_package(installed):
     _, site = installed
-    if (site / "nar").is_dir():
-        assert not (site / "cluster").exists()
-        done = subprocess.run(
-            [sys.executable, "-m", "nar.cluster.job"],
-            capture_output=True,
-            text=True,
-            env={**os.environ, "PYTHONPATH": str(site)},
-            cwd=site,
-        )
-        assert done.stdout.strip() == "found", done.stderr
+    assert not (site / "cluster").exists()
+    done = subprocess.run(
+        [sys.executable, "-m", "nar.cluster.job"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(site)},
+        cwd=site,
+    )
+    assert done.stdout.strip() == "found", done.stderr

@@ -9,6 +9,7 @@ from nar.answers import known_codes
 from nar.answers.known_codes import KnownCodes, ranked_again, write_known_codes
 from nar.answers.pairs import COLUMNS, KINDS, PairScorer, read_scorer, write_scorer
 from nar.base.errors import CorpusError
+from nar.corpus import Corpus, shipped_corpus
 from nar.graphs.architecture import Labels, architecture
 from nar.graphs.canonical import canonical
 from nar.index.rows import Hit, architecture_id
@@ -52,6 +53,25 @@ def stored(items, tmp_path_factory):
     path = tmp_path_factory.mktemp("codes") / "codes.npz"
     assert write_known_codes(path, [*items.values(), items["bert"]]) == len(items)
     return path
+
+
+@pytest.mark.parametrize("rows", [2, 3, 5, 17, 100])
+def test_equal_answers_stay_in_their_order(rows):
+    scorer = PairScorer(np.linspace(-1, 1, len(COLUMNS)).astype("f4"), 0.1)
+    pairs = np.tile(np.random.default_rng(0).random(len(COLUMNS)).astype("f4"), (rows, 1))
+    order = scorer.order(np.full(rows, 0.91), scorer.scores(pairs))
+    assert order.tolist() == list(range(rows))
+
+
+def test_a_file_whose_parts_do_not_fit_is_damaged(stored, tmp_path):
+    with np.load(stored) as kept:
+        arrays = {name: kept[name] for name in kept.files}
+    path = tmp_path / "codes.npz"
+    np.savez(path, **{**arrays, "kinds": arrays["kinds"][:2]})
+    with pytest.raises(CorpusError, match="do not fit"):
+        KnownCodes(path)
+    with pytest.raises(CorpusError, match="no network"):
+        write_known_codes(path, [])
 
 
 @pytest.fixture
@@ -102,9 +122,24 @@ def test_what_is_not_in_the_file_is_read_from_its_graph(items, known, tmp_path, 
     hits = hits_of(items, ["shallow resnet", "resnet", "bert"])
     assert ranked_again(items["shallow bert"].graph, hits, graphs)[0].name == "bert"
     assert graphs.asked == ["bert"]
-    # Where there is no room for its graph, it stays between those that hold more and less.
+    # Where there is no room for its graph, the others are ranked without it.
     few = ranked_again(items["shallow bert"].graph, hits, Known(items), max_nodes=1)
     assert {hit.name for hit in few} == {hit.name for hit in hits}
+
+
+def test_every_network_of_the_corpus_that_ships_is_in_the_file_that_ships(items):
+    shipped = known_codes.shipped_known_codes()
+    corpus = Corpus(shipped_corpus())
+    assert [card.labels.name for card in corpus.cards() if card.exact not in shipped] == []
+    # What is stored of a network is what is read of its graph today.
+    _, shard = next(iter(corpus.shards()))
+    some = list(shard)[:5]
+    entries = [replace(hits_of(items, ["bert"])[0], exact=item.exact) for item in some]
+    stored, read = shipped.fetch(entries), shipped.read([item.graph for item in some])
+    ends = zip(stored.start[:-1], stored.start[1:], strict=True)
+    for place, (start, end) in enumerate(ends):
+        own = read.codes[read.start[place] : read.start[place + 1]]
+        assert sorted(stored.codes[start:end]) == sorted(own)
 
 
 def test_without_files_or_with_one_hit_nothing_changes(items, known, monkeypatch):

@@ -132,6 +132,8 @@ def test_an_adapter_alone_is_compared_by_the_weights_that_it_changes(signatures)
 def test_sizes_follow_from_names_and_shapes():
     stages = {f"stages.{n}.blocks.{m}.w": (8, 8) for n in range(3) for m in range(n + 1)}
     assert sizes_text({**stages, "stem.0.w": (3,)}) == "stages of 1, 2, 3 layers, width 8"
+    many = {f"s{n}.{m}.w": (9,) for n in (1, 2, 10) for m in range(n)}
+    assert sizes_text(many) == "stages of 1, 2, 10 layers"
     alone = {"body.0.w": (8, 8), "layers.0.mlp.0.w": (8, 8), "layers.0.mlp.1.w": (8, 8)}
     assert sizes_text(alone) == "1 layer, width 8"
     assert sizes_text(transformer(layers=6)) == "6 layers, width 8, vocabulary 100"

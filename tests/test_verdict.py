@@ -109,6 +109,8 @@ TORN = hits(("bart", 0.9), ("t5", 0.9), ("vgg", 0.9))
         (NOTHING, FAR, Resemblance("unlike", "lib:0", "vgg", score=0.4)),
         (SCATTERED, FAR, Resemblance("unlike", "lib:0", "vgg", score=0.485)),
         (hits((UNKNOWN, 0.9)), [], Resemblance("relative", "lib:0", of=1, score=0.9)),
+        (hits((UNKNOWN, 0.6)), [], Resemblance("relative", "lib:0", of=1, score=0.6)),
+        (hits((UNKNOWN, 0.97), ("vgg", 0.3)), [], Resemblance("relative", "lib:0", score=0.97)),
         (hits((UNKNOWN, 0.4)), [], Resemblance("unlike", "lib:0", of=1, score=0.4)),
         ([], [], UNLIKE),
     ],

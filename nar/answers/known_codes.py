@@ -65,6 +65,9 @@ class KnownCodes:
                 self._number = _of_planes(kept["numbers"].tobytes())
                 self._kinds = kept["kinds"]
                 having = kept["having"].astype(np.int64)
+            known = {len(each) for each in (self._codes, self._number, self._kinds, having)}
+            if len(known) > 1 or len(digests) != _DIGEST * (len(self._start) - 1):
+                raise ValueError("its parts do not fit together")
         except (OSError, KeyError, ValueError, BadZipFile, zlib.error) as error:
             raise CorpusError(f"{path} holds no codes of networks: {error}") from error
         self._place = {
@@ -120,12 +123,17 @@ def write_known_codes(path: Path, items: Iterable[Architecture]) -> int:
 
     Returns:
         How many networks are kept.
+
+    Raises:
+        CorpusError: There is none.
     """
     exacts: list[str] = []
     sets: list[FeatureSets] = []
     for batch in _batches(items):
         exacts += batch
         sets.append(_read(list(batch.values())))
+    if not exacts:
+        raise CorpusError(f"there is no network to keep in {path}: wanted a corpus that has some")
     arrays = _arrays(exacts, joined(sets))
     write_whole(path, partial(_save, arrays=arrays))
     return len(exacts)

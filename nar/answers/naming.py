@@ -228,7 +228,7 @@ def _recognised(path: Path, found: Named) -> Named:
         InvalidInputError: They are of no known architecture as a whole; the nearest is named.
     """
     recognised = recognise_file(path)
-    models = [name for match in recognised.matches[:1] for name in match.models]
+    models = [name for match in recognised.matches[:1] for name in match.models[: match.own]]
     name = min(models, key=place_of_name, default="")
     text = recognised.text(name)
     if recognised.relation == "same":

@@ -156,7 +156,9 @@ class PairScorer:
         Args:
             pairs: Shape (items, `SHARED` + `SIZES`).
         """
-        raw = pairs @ self.weights
+        # In double precision: equal rows have to have equal sums, whatever the library of the
+        # machine does with the rows at the end.
+        raw = pairs.astype(np.float64) @ self.weights.astype(np.float64)
         standard = (raw - raw.mean()) / max(float(raw.std()), _NOTHING)
         return np.asarray(standard, dtype=np.float32)
 

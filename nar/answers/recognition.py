@@ -165,9 +165,15 @@ def _stack_lengths(names: Iterable[str]) -> list[int]:
             before, number, inside, layer = found.groups()
             stacks[f"{before}.{number}" if inside else before].add(layer or number)
     stages = defaultdict[str, list[int]](list)
-    for before in sorted(stacks):
+    for before in sorted(stacks, key=_by_number):
         stages[before.rstrip("0123456789")].append(len(stacks[before]))
     return max(stages.values(), key=sum, default=[])
+
+
+def _by_number(stage: str) -> tuple[str, int]:
+    """Stages in the order of their numbers: the second before the tenth."""
+    name = stage.rstrip("0123456789")
+    return name, int(stage[len(name) :] or 0)
 
 
 def _layers_text(lengths: Sequence[int]) -> str:

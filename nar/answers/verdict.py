@@ -208,13 +208,15 @@ def _by_hits(by_design: Sequence[Hit], by_copy: Sequence[Hit], min_copy: float) 
         return Resemblance("variant", copy.name, _known(copy.family), score=copy.score)
     nearest = by_design[0]
     if first is None:
-        word: Word = "relative" if nearest.score >= MIN_SCORE else "unlike"
+        word: Word = "relative" if nearest.score >= MIN_NEAR else "unlike"
         return Resemblance(word, nearest.name, of=told.of, score=nearest.score)
     if first.score >= MIN_SCORE and not told.family:
         return Resemblance("relative", nearest.name, _known(nearest.family), score=nearest.score)
     if not told.family and first.score < MIN_NEAR:
-        # What is named as the nearest is the first row of the table, whichever family has more.
-        return Resemblance("unlike", nearest.name, _known(nearest.family), score=nearest.score)
+        # What is named as the nearest is the first row of the table, whichever family has more; a
+        # near row without a family is a relative all the same.
+        word = "relative" if nearest.score >= MIN_NEAR else "unlike"
+        return Resemblance(word, nearest.name, _known(nearest.family), score=nearest.score)
     named = _of_families(by_design, names, -1)
     counted = (first.hits, told.of, first.score)
     return Resemblance("family" if told.family else "near", named.name, first.family, *counted)

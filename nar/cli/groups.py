@@ -239,7 +239,7 @@ def build(
     other_encoder: OtherEncoder = False,
     as_json: AsJson = False,
 ) -> None:
-    """Embed a corpus and index it in this process; `nar.cluster.embed` does it on a cluster."""
+    """Embed a corpus and index it in this process; the job `embed` does it on a cluster."""
     from nar.choices import IndexChoice
     from nar.cli import index_commands
 

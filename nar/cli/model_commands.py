@@ -73,6 +73,10 @@ def _entries(wanted: Filter, choice: IndexChoice, server: str | None) -> Iterabl
 
 def capture(name: str, asking: Asking, *, graph: bool, as_bill: bool, as_json: bool) -> None:
     """Show a captured model, or every node of it, or print its bill of materials."""
+    if graph and as_bill:
+        raise InvalidInputError(
+            "--cyclonedx", "wanted it without --graph: each prints another form"
+        )
     model = captured(resolve_name(name, shipped_corpus()), asking)
     if as_bill:
         from nar.views.cyclonedx import bill_of

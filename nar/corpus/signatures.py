@@ -67,7 +67,8 @@ class Match:
 
     Attributes:
         models: Names of the architectures of this signature, and, where they have all weights of
-            the file, of those with the same body.
+            the file, behind them of those with the same body.
+        own: How many of the names are of this signature, which the shares are about.
         of_file: Share of the file's weights that it has, by their number, 0 to 1.
         of_model: Share of its weights that the file has.
         names: Share of the kinds of names of the file's weights that it has.
@@ -77,6 +78,7 @@ class Match:
     """
 
     models: tuple[str, ...]
+    own: int
     of_file: float
     of_model: float
     names: float
@@ -180,7 +182,10 @@ class Signatures:
         score -= _TOO_SHALLOW * (self._depth < weights.depth)
         number = self._sum(self._row, shared)
         total = sum(weights.shapes.values())
+        # What shares nothing is like nothing, whatever its depth is.
+        is_like = score > 0
         score += _WHOLE * (number == total) + _AS_DEEP * (self._depth == weights.depth)
+        score = np.where(is_like, score, 0)
         rows = np.argsort(-score, kind="stable")[: _ROWS_A_MATCH * count]
         matches: list[Match] = []
         for row in rows:
@@ -216,6 +221,7 @@ class Signatures:
         lacking = {shape: times for shape, times in missing.items() if times > 0}
         return Match(
             models=tuple(self._models[row]),
+            own=len(self._models[row]),
             of_file=float(of_file),
             of_model=1 - sum(lacking.values()) / max(sum(own.values()), 1),
             names=float(names),
@@ -249,7 +255,7 @@ def _is_one_body(one: Match, other: Match, total: int) -> bool:
         other: The second.
         total: How many weights the file has.
     """
-    if one.is_same or one.other or other.other:
+    if one.is_same or other.is_same or one.other or other.other:
         return False
     shapes = one.missing.keys() | other.missing.keys()
     apart = sum(abs(one.missing.get(each, 0) - other.missing.get(each, 0)) for each in shapes)

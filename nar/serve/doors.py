@@ -403,8 +403,8 @@ class Admission:
         caller = call.caller
         if self._pace is not None and (wait_s := self._pace.wait_s(caller)):
             raise status.ShareError(
-                f"this caller began {self._pace.calls_per_s:g} calls in a second, the most that it "
-                f"may (server.caller_calls_per_s); try again in {wait_s:.1f} s",
+                f"this caller may begin {self._pace.calls_per_s:g} calls a second "
+                f"(server.caller_calls_per_s); try again in {max(wait_s, 1):.0f} s",
                 wait_s,
             )
         self._count(caller, 1)

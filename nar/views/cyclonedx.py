@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 from uuid import NAMESPACE_URL, uuid5
 
+from nar.answers.words import assumed_texts, doubts_texts, unread_texts
 from nar.base.extras import missing_library
 from nar.base.workspace import version
 from nar.graphs.architecture import UNKNOWN
@@ -43,6 +44,7 @@ def bill_of(captured: "ZooCapture") -> dict[str, Any]:
         "parameters": str(item.graph.parameters),
         "flops": str(item.graph.flops),
         "operators": str(item.graph.nodes),
+        **_said_of(captured),
     }
     component = Component(
         name=item.labels.name,
@@ -51,12 +53,24 @@ def bill_of(captured: "ZooCapture") -> dict[str, Any]:
         properties=[Property(name=f"{_PREFIX}:{name}", value=text) for name, text in facts.items()],
     )
     tool = Component(name="nar-search", version=version(), type=ComponentType.APPLICATION)
-    bom = Bom(components=[component], serial_number=uuid5(NAMESPACE_URL, item.exact))
+    bom = Bom(
+        components=[component],
+        serial_number=uuid5(NAMESPACE_URL, f"{item.labels.name} {item.exact}"),
+    )
     bom.metadata.tools.components.add(tool)
     document: dict[str, Any] = json.loads(JsonV1Dot6(bom).output_as_string())
     del document["metadata"]["timestamp"]
     document["components"][0]["modelCard"] = {"modelParameters": _parameters(captured)}
     return document
+
+
+def _said_of(captured: "ZooCapture") -> Mapping[str, str]:
+    """What was assumed of the model and what could not be read of it; nothing where nothing was."""
+    texts = {
+        "assumed": [*doubts_texts(captured.assumed), *assumed_texts(captured.assumed)],
+        "unread": list(unread_texts(captured.unread)),
+    }
+    return {name: " ".join(said) for name, said in texts.items() if said}
 
 
 def _parameters(captured: "ZooCapture") -> Mapping[str, Any]:
