@@ -14,7 +14,7 @@ import typer
 from benchmark.asked.commands import app as asked
 from cluster.session import ClusterFile, Workers
 from nar.base.console import DEFAULT_WORK, AsJson, Work, reporting_errors, stderr, stdout
-from nar.base.errors import NarError
+from nar.base.errors import InvalidInputError, NarError
 from nar.base.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -241,6 +241,8 @@ def pairs(
     directory = Workspace(work).evaluation
     if results is not None:
         write_page(results, directory, target)
+    elif target is not None:
+        raise InvalidInputError("--target", "wanted --results, too: the page of what is written")
     else:
         sys.stdout.write(as_markdown(directory))
 

@@ -293,17 +293,22 @@ def _write_runs(
     tell: Callable[[tuple[str, Counter[str]]], None],
     ending: Event,
 ) -> None:
-    with ArchitectureIndex(config) as index:
-        with index.build(ENCODER, DIM) as build:
-            build.publish()
-        for number in numbers:
-            if ending.is_set():
-                return
-            try:
-                tell(_lived(index, config, number, seed))
-            # Whatever ends a run is a fault, and the others go on.
-            except Exception as error:
-                tell((f"run {number} ended by {type(error).__name__}: {error}", Counter()))
+    left = list(numbers)
+    try:
+        with ArchitectureIndex(config) as index:
+            with index.build(ENCODER, DIM) as build:
+                build.publish()
+            while left and not ending.is_set():
+                number = left.pop(0)
+                try:
+                    tell(_lived(index, config, number, seed))
+                # Whatever ends a run is a fault, and the others go on.
+                except Exception as error:
+                    tell((f"run {number} ended by {type(error).__name__}: {error}", Counter()))
+    # Without an index none of its runs can begin, and who waits for them has to hear that.
+    except Exception as error:
+        for number in left:
+            tell((f"run {number} never began: {type(error).__name__}: {error}", Counter()))
 
 
 def _failures_by_key(_: object, failed: Sequence[Failed]) -> dict[str, str]:

@@ -139,7 +139,7 @@ def search(
         # An index that the user names may have a row of that name, whose vector is asked with.
         if finding.server is None and not finding.choice.has_own_rows:
             raise
-        _search_row(name, finding, error, html=html, as_json=as_json)
+        _search_row(name, finding, error, HitGraphs(corpus), html=html, as_json=as_json)
         return
     show_relatives(asked, finding, explain=explain, html=html, as_json=as_json)
 
@@ -148,6 +148,7 @@ def _search_row(
     name: str,
     finding: Finding,
     unknown: UnknownArchitectureError,
+    graphs: "HitGraphs",
     *,
     html: Path | None,
     as_json: bool,
@@ -158,7 +159,7 @@ def _search_row(
     counted: Counted = "hits" if finding.copies else "networks"
     query = Query(name, finding.top_k, finding.wanted, finding.by, counted=counted)
     try:
-        [answer] = ask([query], finding.choice, finding.server)
+        [answer] = ask([query], finding.choice, finding.server, graphs)
     except UnknownArchitectureError as error:
         raise UnknownArchitectureError(f"{error}; {unknown}") from None
     rows = finding.rows(name, answer)
