@@ -110,6 +110,10 @@ def fault_of(
     return None
 
 
+# What is ranked once more, by more than the score that a hit bears.
+RANKED_AGAIN = frozenset({wire.BY_COPY, wire.BY_ORIGIN})
+
+
 def _search_fault(
     known: Known, query: wire.Query, result: wire.SearchResult, deep: bool
 ) -> str | None:
@@ -121,7 +125,7 @@ def _search_fault(
         "top_k": top_k <= limits.max_top_k,
         "by": query.by in wire.By.values(),
         "too many hits": len(scores) <= top_k,
-        "order of scores": all(a >= b for a, b in pairwise(scores)),
+        "order of scores": query.by in RANKED_AGAIN or all(a >= b for a, b in pairwise(scores)),
         "scores beyond 1": all(-1 <= score <= 1 for score in scores),
         "novelty": 0 <= result.novelty <= 100,
         "filter": all(passes(query.filter, hit.architecture) for hit in result.hits),

@@ -109,7 +109,7 @@ def read_tree(tree: object) -> Given:
 
     Example:
         >>> read_tree((1, 3, 8, 8)).args
-        (Sizes(extents=(1, 3, 8, 8), dtype=None),)
+        (Sizes(extents=(1, 3, 8, 8), dtype=None, is_zero=False),)
     """
     if isinstance(tree, Given):
         return tree

@@ -290,7 +290,8 @@ class _DDT(nn.Module):
 
     def forward(self, picture: Tensor, times: Tensor, classes: Tensor) -> Tensor:
         """Where (N, 4, 32, 32) pictures of N times are to move."""
-        patches = functional.unfold(picture, self._PATCH, stride=self._PATCH).mT
+        unfolded = functional.unfold(picture, self._PATCH, stride=self._PATCH)
+        patches = unfolded.mT
         turns = _turns(self.grid, self.head, 0, picture)
         moment = self.moment(_waves(times, _WAVES))[:, None]
         wanted, name = self.seen(patches), moment + self.classes(classes)[:, None]
