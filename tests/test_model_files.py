@@ -139,6 +139,24 @@ def test_first_bytes_go_before_the_name(tmp_path):
     assert "a page of HTML" in kind_of_file(path).what
 
 
+def test_xml_is_a_model_where_it_holds_a_net(tmp_path):
+    path = tmp_path / "model.xml"
+    path.write_text('<?xml version="1.0"?><net name="it" version="11"></net>')
+    assert kind_of_file(path).what == "an OpenVINO model"
+    path.write_text('<?xml version="1.0"?><network/>')
+    assert kind_of_file(path) is None
+
+
+@pytest.mark.parametrize("name", ["openvino_model.xml", "openvino/openvino_model.xml", "a.xml"])
+def test_a_folder_of_openvino_means_its_net(tmp_path, name):
+    (tmp_path / "Annotation.xml").write_text("<annotation/>")
+    assert named_in_folder(tmp_path) is None
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text('<net name="it"/>')
+    assert named_in_folder(tmp_path).name == str(path)
+
+
 def test_an_empty_file_is_told_from_one_that_is_not_there(tmp_path):
     path = tmp_path / "model.onnx"
     assert kind_of_file(path).what == "an ONNX model"

@@ -54,6 +54,19 @@ def test_a_walk_takes_what_a_search_takes_and_says_what_it_could_not_place(zoo):
     assert sorted(found.unplaced) == ["code/net.py", "weights/w.safetensors"]
 
 
+def test_files_of_xml_are_models_where_they_hold_a_net(zoo):
+    before = names()
+    for name, text in {
+        "pom.xml": '<?xml version="1.0"?><project/>',
+        "voc/1.xml": "<annotation><network/></annotation>",
+        "exports/net.xml": '<?xml version="1.0"?>\n<net name="it" version="11">',
+    }.items():
+        (zoo / name).parent.mkdir(exist_ok=True)
+        (zoo / name).write_text(text)
+    assert sorted(names()) == sorted([*before, "exports/net.xml"])
+    assert not any(name.endswith(".xml") for name in read_zoo(Path()).unplaced)
+
+
 def test_names_stay_where_the_zoo_moves(zoo, tmp_path_factory):
     before = names()
     moved = tmp_path_factory.mktemp("moved") / "zoo"

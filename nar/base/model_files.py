@@ -5,6 +5,7 @@ models, so that a server that only refuses a file loads no library of models. A 
 newly takes a word here and a reader in `nar.own.files`.
 """
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -209,6 +210,8 @@ _BY_BYTES: Final = (
 # Chosen: where a page of HTML says that it is one, behind spaces and a mark of its encoding.
 _HEAD_BYTES: Final = 512
 _PAGES: Final = (b"<!doctype html", b"<html")
+# How the net of an OpenVINO model begins; files of many other programs are XML.
+_NET: Final = re.compile(rb"<net[\s/>]")
 _ZIP: Final = b"PK"
 _PICKLED: Final = tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6))
 
@@ -235,6 +238,8 @@ def kind_of_file(path: Path) -> FileKind | None:
         return _HTML
     if head.startswith(_ZIP):
         return _of_archive(path) or named
+    if named is OPENVINO and not _NET.search(head):
+        return None
     if named is CHECKPOINT and path.suffix.lower() == ".bin" and not head.startswith(_PICKLED):
         return FileKind("a file of weights or of anything else", way_out=LOAD)
     return named

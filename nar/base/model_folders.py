@@ -15,6 +15,7 @@ from nar.base.model_files import (
     LOAD,
     MADE_FROM,
     MAKES_ONE,
+    OPENVINO,
     PYTHON,
     WANTED,
     Reading,
@@ -172,6 +173,9 @@ _FOLDERS_WITHOUT_CODE: Final = (
     FolderKind("inference.json"),
     FolderKind("*.pdmodel"),
     FolderKind("*.tflite"),
+    FolderKind("openvino_model.xml"),
+    FolderKind("openvino/openvino_model.xml"),
+    FolderKind("*.xml"),
     FolderKind("tokenizer.json", *_TOKENIZER),
     FolderKind("tokenizer.model", *_TOKENIZER),
     FolderKind("lightning_config.json", "a run of Lightning", f"{LOAD}, or its .ckpt"),
@@ -207,6 +211,8 @@ def named_in_folder(folder: Path) -> Named | None:
         for path in sorted(folder.glob(kind.marker)):
             if kind.what:
                 raise InvalidInputError(str(folder), file_text(folder, kind.what, kind.way_out))
+            if path.suffix == ".xml" and kind_of_file(path) is not OPENVINO:
+                continue
             if path.suffix != ".json":
                 return Named(str(path))
             content = _content(path)

@@ -16,7 +16,7 @@ from nar.capture.onnx.bodies import STATE
 from nar.capture.onnx.facts import MAX_NUMBERS, Numbers
 from nar.capture.onnx.file import capture_model
 from nar.capture.onnx.writing import ModelWriter, few_numbers
-from nar.capture.openvino_file import Layer, Net, Port, read_net
+from nar.capture.openvino_file import FLOATS, PACKED, Layer, Net, Port, read_net, variable_of
 from nar.capture.record import Capture
 from nar.capture.trace import Shape
 
@@ -38,13 +38,10 @@ def _model(path: Path) -> Any:  # noqa: ANN401
     return _Writing(read_net(path), path.with_suffix(".bin")).model()
 
 
-_FLOATS: Final = frozenset({"f16", "f32", "f64", "bf16", "f8e4m3", "f8e5m2", "f4e2m1", "nf4"})
 _OF_FILE: Final = {
     "f16": "f2", "f32": "f4", "f64": "f8", "i8": "i1", "i16": "i2", "i32": "i4", "i64": "i8",
     "u8": "u1", "u16": "u2", "u32": "u4", "u64": "u8", "boolean": "?",
 }  # fmt: skip
-# Types in which weights are compressed.
-_PACKED: Final = frozenset({"i8", "u8", "i4", "u4", "u3", "u2", "i2", "u6", "u1"})
 _WIDEST: Final = 8  # bytes of a number
 _FLOAT: Final = 1  # of the types of the standard
 
@@ -62,22 +59,27 @@ class _Writing:
         self._net, self._weights = net, weights
         self._names: dict[Port, str] = {}
         self._few: dict[str, Numbers] = {}
-        self._packed: set[str] = set()
-        self._readers = {source: target for target, source in net.sources.items()}
+        self._stored: set[str] = set()  # names of weights in whole numbers
+        self._packed: set[str] = set()  # names of these weights as floats
+        self._varying = net.depending()
+        self.changed = net.changed()
+        self._readers: dict[Port, list[Layer]] = {}
+        for (reader, _), source in net.sources.items():
+            if reader in net.layers:
+                self._readers.setdefault(source, []).append(net.layers[reader])
 
     def model(self) -> Any:  # noqa: ANN401
         """The model."""
         inputs, outputs = [], []
         ordered = list(self._net.in_order())  # every edge is checked before one is followed
-        needed = {number for number, _ in self._net.needed()}
+        needed = self._net.needed()
         for layer in ordered:
             if layer.number not in needed and layer.kind not in ("Parameter", "Result"):
                 continue
             if layer.kind == "Parameter":
                 name = f"input {layer.number}"
-                is_float = layer.stated.get("element_type", "f32") in _FLOATS
-                inputs.append((name, layer.shape(), is_float))
-                self._names[(layer.number, next(iter(layer.outputs)))] = name
+                inputs.append((name, layer.shape(), self._is_float_input(layer)))
+                self._names[(layer.number, layer.gives[0])] = name
             elif layer.kind == "Const":
                 self._constant(layer)
             elif layer.kind == "Result":
@@ -86,29 +88,48 @@ class _Writing:
                 rule = _RULES.get(layer.kind)
                 if rule is None:
                     names = self._named(layer)
-                    self.writer.unknown(layer.kind, self.operands(layer), names)
+                    values = [*self.operands(layer), *self._weights_of_bodies(layer)]
+                    self.writer.unknown(layer.kind, values, names)
                 else:
                     rule(self, layer)
         return self.writer.model(inputs, outputs)
 
     def _named(self, layer: Layer) -> list[str]:
-        names = [f"unknown {layer.number} {port}" for port in layer.outputs]
+        names = [f"unknown {layer.number} {port}" for port in layer.gives]
         for place, name in enumerate(names):
             self.put(layer, name, place)
         return names
 
+    def _weights_of_bodies(self, layer: Layer) -> list[str]:
+        """The weights inside a layer that is not read, such as a loop: it reads them."""
+        return [
+            self.writer.weight(f"body {layer.number} {place}", shape)
+            for place, shape in enumerate(layer.bodies)
+        ]
+
+    def _is_float_input(self, layer: Layer) -> bool:
+        """Whether an input is of floats, or of an image in whole numbers that become floats."""
+        if layer.stated.get("element_type", "f32") in FLOATS:
+            return True
+        readers = self._readers.get((layer.number, layer.gives[0]), [])
+        return bool(readers) and all(_makes_floats(reader) for reader in readers)
+
     def _constant(self, layer: Layer) -> None:
         kind, shape = layer.stated.get("element_type", "f32"), layer.shape()
         few = self._numbers(layer, kind, shape)
-        name = f"{'packed' if kind in _PACKED else 'constant'} {layer.number}"
-        if kind in _FLOATS and prod(shape) > 1:
+        name = f"{'packed' if kind in PACKED else 'constant'} {layer.number}"
+        if kind in PACKED and prod(shape) > 1:
+            self._stored.add(name)
+        if kind in FLOATS and prod(shape) > 1:
             name = self.writer.weight(name, shape)
         elif few is not None:
-            name = self.writer.numbers(few, np.float32 if kind in _FLOATS else np.int64)
+            values = self.writer.numbers(few, np.float32 if kind in FLOATS else np.int64)
+            # Equal numbers have one name; a weight keeps its own.
+            name = self.writer.named(name, values) if name in self._stored else values
             self._few[name] = few
         else:
             name = self.writer.hidden(name, shape)
-        self._names[(layer.number, next(iter(layer.outputs)))] = name
+        self._names[(layer.number, layer.gives[0])] = name
 
     def _numbers(self, layer: Layer, kind: str, shape: Shape) -> Numbers | None:
         """A few numbers of the file beside; None where they are many, or not there."""
@@ -124,17 +145,19 @@ class _Writing:
 
     def operand(self, layer: Layer, place: int) -> str:
         """The name of a value that a layer reads; empty where it reads none that is needed."""
-        ports = list(layer.inputs)
-        if place >= len(ports):
+        if place >= len(layer.reads):
             return ""
-        source = self._net.sources.get((layer.number, ports[place]))
+        source = self._source(layer, place)
         if source is None:
             raise ValueError(f"wanted a source for each port, came none for layer {layer.number}")
         return self._names.get(source, "")
 
+    def _source(self, layer: Layer, place: int) -> Port | None:
+        return self._net.sources.get((layer.number, layer.reads[place]))
+
     def operands(self, layer: Layer, most: int | None = None) -> list[str]:
         """The names of the values that a layer reads."""
-        names = [self.operand(layer, place) for place in range(len(layer.inputs))[:most]]
+        names = [self.operand(layer, place) for place in range(len(layer.reads))[:most]]
         return [name for name in names if name]
 
     def few(self, layer: Layer, place: int) -> list[int] | None:
@@ -144,12 +167,12 @@ class _Writing:
 
     def reader(self, layer: Layer) -> Layer | None:
         """A layer that reads the result of a layer."""
-        target = self._readers.get((layer.number, next(iter(layer.outputs))))
-        return self._net.layers[target[0]] if target else None
+        readers = self._readers.get((layer.number, layer.gives[0]))
+        return readers[-1] if readers else None
 
     def put(self, layer: Layer, name: str, place: int = 0) -> None:
         """Note the name of a result."""
-        port = list(layer.outputs)[place]
+        port = layer.gives[place]
         self._names[(layer.number, port)] = name
         self.writer.state(name, layer.shape(place), is_float=_is_float_kind(layer.kinds[port]))
 
@@ -165,34 +188,63 @@ class _Writing:
         else:
             self.put(layer, self.writer.reshaped(name, shape), place)
 
-    def unpack(self, layer: Layer) -> bool:
-        """Pass on a weight that is stored in whole numbers; its scale and zero are no weights."""
-        name = self.operand(layer, 0)
-        if name not in self._packed:
+    def unpack(self, layer: Layer, operands: int = 1) -> bool:
+        """Pass on a weight that is stored in whole numbers; its scale and zero are no weights.
+
+        Args:
+            layer: What reads it.
+            operands: Which of its first operands may be the weight. The others are no data, and
+                have no more numbers than the weight.
+        """
+        places = range(min(operands, len(layer.reads)))
+        held = [place for place in places if self.operand(layer, place) in self._packed]
+        if not held or any(self._is_varying(layer, place) for place in places):
             return False
-        self.same(layer, name)
-        self._packed.add(self._names[(layer.number, next(iter(layer.outputs)))])
+        sizes = [abs(prod(layer.given(place))) for place in places]
+        weight = max(held, key=sizes.__getitem__)
+        if sizes[weight] < max(sizes):
+            return False
+        self.same(layer, self.operand(layer, weight))
+        self._packed.add(self._names[(layer.number, layer.gives[0])])
         return True
+
+    def _is_varying(self, layer: Layer, place: int) -> bool:
+        source = self._source(layer, place)
+        return source is not None and source[0] in self._varying
+
+    def pass_on(self, layer: Layer) -> None:
+        """Pass on a value in another shape."""
+        name = self.operand(layer, 0)
+        if self.unpack(layer):
+            return
+        self.same(layer, name)
+        if name in self._stored:
+            self._stored.add(self._names[(layer.number, layer.gives[0])])
 
     def convert(self, layer: Layer) -> None:
         """Numbers in another type; whole numbers that become floats are a compressed weight."""
         name = self.operand(layer, 0)
         if self.unpack(layer):
             return
-        kind = next(iter(layer.kinds.values()))
-        if name.startswith("packed ") and _is_float_kind(kind):
+        is_float = _makes_floats(layer)
+        if name in self._stored and is_float:
             name = self.writer.weight(f"{name} as floats", layer.shape())
             self._packed.add(name)
-        elif _is_float_kind(kind):
+        elif is_float:
             source, name = name, self.writer.node("Cast", [name], to=_FLOAT)
             if source in self._few:
                 self._few[name] = self._few[source]
-        self._names[(layer.number, next(iter(layer.outputs)))] = name
+        self._names[(layer.number, layer.gives[0])] = name
 
 
 def _is_float_kind(precision: str) -> bool:
     """Whether the type of a port is a float: FP32, FP16, BF16."""
     return precision.startswith(("FP", "BF", "F8", "NF"))
+
+
+def _makes_floats(layer: Layer) -> bool:
+    """Whether a layer makes floats of numbers of another type."""
+    return layer.kind == "Convert" and _is_float_kind(layer.kinds[layer.gives[0]])
 
 
 Rule: TypeAlias = Callable[[_Writing, Layer], None]
@@ -251,22 +303,17 @@ def _plain(operator: str, operands: int | None = None, **stated: Any) -> Rule:  
 
     def rule(net: _Writing, layer: Layer) -> None:
         name = net.writer.node(operator, net.operands(layer, operands), **stated)
-        for place in range(len(layer.outputs)):
+        for place in range(len(layer.gives)):
             net.put(layer, name, place)
 
     return rule
-
-
-def _same(net: _Writing, layer: Layer) -> None:
-    if not net.unpack(layer):
-        net.same(layer, net.operand(layer, 0))
 
 
 def _arithmetic(operator: str) -> Rule:
     """Arithmetic, which is none where it makes floats of a compressed weight."""
 
     def rule(net: _Writing, layer: Layer) -> None:
-        if not net.unpack(layer):
+        if not net.unpack(layer, 2):
             net.write(layer, operator, net.operands(layer))
 
     return rule
@@ -323,7 +370,7 @@ _IMAGE: Final = 4  # axes: batch, channels, height, width
 def _is_scaled_by_channel(net: _Writing, layer: Layer) -> bool:
     """Whether the scale that follows a norm has a number for each channel."""
     following, rank = net.reader(layer), len(layer.shape())
-    shapes = [tuple(shape) for shape in following.inputs.values()] if following else []
+    shapes = [following.given(place) for place in range(2)] if following else []
     return any(
         len(shape) == rank > 2 and shape[1] > 1 and set(shape[2:]) == {1} for shape in shapes
     )
@@ -341,6 +388,13 @@ def _batch_norm(net: _Writing, layer: Layer) -> None:
     if len(layer.given(0)) < len(layer.given(2)):
         names = [names[2], *names[:2], *names[3:]]
     net.write(layer, "BatchNormalization", names)
+
+
+def _response_norm(net: _Writing, layer: Layer) -> None:
+    size = layer.whole("size")
+    if size < 1:
+        raise ValueError(f"wanted LRN layers that state a size, came {size} of {layer.number}")
+    net.write(layer, "LRN", net.operands(layer, 1), size=size)
 
 
 def _reduced(operator: str) -> Rule:
@@ -399,7 +453,7 @@ def _split(net: _Writing, layer: Layer) -> None:
     """A cut into parts along the axis of the second operand."""
     axes, source = net.few(layer, 1), layer.given(0)
     axis = axes[0] if axes else _cut_axis(source, layer.shape())
-    widths = [layer.shape(place)[axis] for place in range(len(layer.outputs))]
+    widths = [layer.shape(place)[axis] for place in range(len(layer.gives))]
     names = [f"part {layer.number} {place}" for place in range(len(widths))]
     net.writer.node("Split", [net.operand(layer, 0), net.writer.numbers(widths)], *names, axis=axis)
     for place, name in enumerate(names):
@@ -429,7 +483,7 @@ def _sliced(net: _Writing, layer: Layer) -> None:
         names += [net.writer.numbers(list(range(len(starts))))]
         names += [net.writer.numbers(steps or [1] * len(starts))]
     else:
-        axes = net.few(layer, 4) if len(layer.inputs) > 4 else list(range(len(starts)))
+        axes = net.few(layer, 4) if len(layer.reads) > 4 else list(range(len(starts)))
         names += [net.writer.numbers(axes or [0]), net.writer.numbers(steps or [1] * len(starts))]
     net.same(layer, net.writer.node("Slice", [value, *names]))
 
@@ -453,7 +507,7 @@ def _shuffled(operator: str) -> Rule:
 
 def _filled(net: _Writing, layer: Layer) -> None:
     """A value that holds nothing of what the layer reads."""
-    for place in range(len(layer.outputs)):
+    for place in range(len(layer.gives)):
         net.put(layer, net.writer.blank(layer.shape(place)), place)
 
 
@@ -467,8 +521,12 @@ def _shape_of(net: _Writing, layer: Layer) -> None:
 
 
 def _kept(net: _Writing, layer: Layer) -> None:
-    """What was kept from the run before: data."""
-    net.write(layer, STATE, [net.writer.blank(layer.shape())])
+    """What was kept from the run before: data, or weights that no run changes."""
+    held = net.operand(layer, 0)
+    if held and variable_of(layer) not in net.changed:
+        net.put(layer, held)
+    else:
+        net.write(layer, STATE, [net.writer.blank(layer.shape())])
 
 
 def _none(_net: _Writing, _layer: Layer) -> None:
@@ -494,7 +552,7 @@ def _cells(operator: str, states: int) -> Rule:
     def rule(net: _Writing, layer: Layer) -> None:
         is_sequence = layer.kind.endswith("Sequence")
         value, first = net.operand(layer, 0), 1 + states + is_sequence
-        places = [*range(first, len(layer.inputs)), *range(1, 1 + states)]
+        places = [*range(first, len(layer.reads)), *range(1, 1 + states)]
         weights = [name for place in places if (name := net.operand(layer, place))]
         shape = layer.given(0)
         order = (2, 1, 0, 3)  # batch, directions, time, states
@@ -509,7 +567,7 @@ def _cells(operator: str, states: int) -> Rule:
             direction=layer.stated.get("direction", "forward"),
         )
         net.same(layer, net.writer.transposed(result, order) if is_sequence else result)
-        for place in range(1, len(layer.outputs)):
+        for place in range(1, len(layer.gives)):
             net.put(layer, net.writer.node("Identity", [result]), place)
 
     return rule
@@ -547,12 +605,12 @@ _RULES: Final[Mapping[str, Rule]] = {
     **dict.fromkeys((
         "Reshape", "Squeeze", "Unsqueeze", "Transpose", "ConvertLike", "FakeQuantize",
         "FakeConvert", "Identity",
-    ), _same),
+    ), _Writing.pass_on),
     "Convert": _Writing.convert, "Broadcast": _plain("Expand", 1),
     "SoftMax": _axis("Softmax"), "Softmax": _axis("Softmax"), "LogSoftmax": _axis("LogSoftmax"),
     "Concat": _axis("Concat"), "MVN": _norm, "GroupNormalization": _grouped_norm,
     "RMS": _plain("RMSNormalization"), "RMSNorm": _plain("RMSNormalization"),
-    "BatchNormInference": _batch_norm, "LRN": _plain("LRN", 1, size=5),
+    "BatchNormInference": _batch_norm, "LRN": _response_norm,
     **{f"Reduce{name}": _reduced(f"Reduce{name}") for name in (
         "Mean", "Sum", "Max", "Min", "Prod", "L1", "L2",
     )},

@@ -1,11 +1,11 @@
 """The XML of an OpenVINO model: its layers and edges, of which nothing is believed.
 
 No document type and no entity is read, so that nothing grows and nothing is fetched. Elements, and
-what a layer holds, are bounded.
+what a layer holds, are bounded. Of the bodies of a layer only the weights are read.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import prod
@@ -21,9 +21,14 @@ _MOST_BYTES: Final = 512 << 20
 _CHUNK: Final = 1 << 16
 # Chosen: net, layers, layer, input, port, dim, and bodies in bodies.
 _MOST_DEPTH: Final = 64
+_DEPTH_OF_LAYERS: Final = 3  # net, layers, layer
 _MOST_RANK: Final = 16
 # Chosen: more numbers than any tensor has, and few enough that the sum of all fits in 64 bits.
 _MOST_ELEMENTS: Final = 1 << 40
+# Chosen: a layer has two or three; those that have hundreds are few.
+_MOST_PORTS: Final = 8 * MOST_OPERATORS
+# Chosen: the digits of an extent, with the spaces around them that an indented file may have.
+_MOST_DIGITS: Final = 64
 
 
 def read_net(path: Path) -> "Net":
@@ -41,7 +46,13 @@ def read_net(path: Path) -> "Net":
     return net
 
 
-_LAST: Final = frozenset({"Result", "Sink"})
+# Types of constants: floats, and those in which weights are compressed.
+FLOATS: Final = frozenset({"f16", "f32", "f64", "bf16", "f8e4m3", "f8e5m2", "f4e2m1", "nf4"})
+PACKED: Final = frozenset({"i8", "u8", "i4", "u4", "u3", "u2", "i2", "u6", "u1"})
+# What nothing reads: results, and layers that keep a value for the next run.
+_LAST: Final = frozenset({"Result", "Assign"})
+# What holds other numbers in each run.
+_VARYING: Final = frozenset({"Parameter", "ReadValue", "RandomUniform"})
 # Places of operands that are bounds, shapes and lengths, which say nothing of a design.
 _UNREAD: Final[Mapping[str, frozenset[int]]] = {
     "FakeQuantize": frozenset(range(1, 5)), "FakeConvert": frozenset(range(1, 3)),
@@ -69,6 +80,9 @@ class Layer:
         inputs: The ports that it reads, each with its shape, -1 for an open extent.
         outputs: The ports of its results.
         kinds: The types of the results.
+        bodies: Shapes of the weights in its bodies.
+        reads: The ports that it reads, in their order.
+        gives: The ports of its results, in their order.
     """
 
     number: str
@@ -77,15 +91,21 @@ class Layer:
     inputs: dict[str, list[int]] = field(default_factory=dict)
     outputs: dict[str, list[int]] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
+    bodies: list[Shape] = field(default_factory=list)
+    reads: tuple[str, ...] = ()
+    gives: tuple[str, ...] = ()
+
+    def close(self) -> None:
+        """Note the order of its ports, of which no more come."""
+        self.reads, self.gives = tuple(self.inputs), tuple(self.outputs)
 
     def shape(self, place: int = 0) -> Shape:
         """The shape of a result."""
-        return tuple(list(self.outputs.values())[place]) if self.outputs else ()
+        return tuple(self.outputs[self.gives[place]]) if self.gives else ()
 
     def given(self, place: int) -> Shape:
         """The shape of an operand."""
-        shapes = list(self.inputs.values())
-        return tuple(shapes[place]) if place < len(shapes) else ()
+        return tuple(self.inputs[self.reads[place]]) if place < len(self.reads) else ()
 
     def numbers(self, name: str, default: Iterable[int] = ()) -> list[int]:
         """Whole numbers that it states."""
@@ -99,7 +119,7 @@ class Layer:
 
 
 class Net:
-    """Reads the layers and the edges of a net. What stands inside a body is left out.
+    """Reads the layers and the edges of a net. Of what stands inside a body, weights are noted.
 
     Attributes:
         layers: Layers by their numbers, in the order of the file.
@@ -113,6 +133,8 @@ class Net:
         self._layer: Layer | None = None
         self._dims: list[int] | None = None
         self._text = ""
+        self._inner = self._ports = 0
+        self._is_inner_constant = False
 
     def read(self, chunks: Iterable[bytes]) -> None:
         """Read a file.
@@ -144,14 +166,32 @@ class Net:
         begin = self._BEGIN.get("/".join(self._open)) if len(self._open) < 7 else None
         if begin is not None:
             begin(self, stated)
+        elif tag == "layer" and self._layer is not None:
+            self._inner += 1
+            self._check_layers()
+            self._is_inner_constant = stated.get("type") == "Const"
+        elif tag == "data" and self._is_inner_constant:
+            self._note_weight(stated)
+
+    def _check_layers(self) -> None:
+        if len(self.layers) + self._inner > MOST_OPERATORS:
+            raise ValueError(f"wanted at most {MOST_OPERATORS:,} layers, came more")
+
+    def _note_weight(self, stated: dict[str, str]) -> None:
+        """Note a constant of a body, where it is a weight, at the layer whose body it is."""
+        assert self._layer is not None
+        self._is_inner_constant = False
+        shape = tuple(int(part) for part in stated.get("shape", "").split(",") if part.strip())
+        _check_shape(shape)
+        if stated.get("element_type") in FLOATS | PACKED and prod(shape) > 1:
+            self._layer.bodies.append(shape)
 
     def _begin_layer(self, stated: dict[str, str]) -> None:
-        if len(self.layers) >= MOST_OPERATORS:
-            raise ValueError(f"wanted at most {MOST_OPERATORS:,} layers, came more")
         self._layer = Layer(stated["id"], stated["type"])
         if stated["id"] in self.layers:
             raise ValueError(f"wanted a number for each layer, came {stated['id']} twice")
         self.layers[stated["id"]] = self._layer
+        self._check_layers()
 
     def _state(self, stated: dict[str, str]) -> None:
         assert self._layer is not None
@@ -160,11 +200,18 @@ class Net:
     def _begin_input(self, stated: dict[str, str]) -> None:
         assert self._layer is not None
         self._dims = self._layer.inputs.setdefault(stated["id"], [])
+        self._count_port()
 
     def _begin_output(self, stated: dict[str, str]) -> None:
         assert self._layer is not None
         self._dims = self._layer.outputs.setdefault(stated["id"], [])
         self._layer.kinds[stated["id"]] = stated.get("precision", "FP32")
+        self._count_port()
+
+    def _count_port(self) -> None:
+        self._ports += 1
+        if self._ports > _MOST_PORTS:
+            raise ValueError(f"wanted at most {_MOST_PORTS:,} ports, came more")
 
     def _begin_edge(self, stated: dict[str, str]) -> None:
         target = (stated["to-layer"], stated["to-port"])
@@ -181,58 +228,70 @@ class Net:
     }
 
     def _say(self, text: str) -> None:
-        if self._dims is not None:
-            self._text += text[:20]  # of a number, which has no more digits
+        if self._dims is None or self._open[-1] != "dim":
+            return
+        self._text += text
+        if len(self._text) > _MOST_DIGITS:
+            raise ValueError(f"wanted extents of at most {_MOST_DIGITS} characters, came more")
 
     def _end(self, tag: str) -> None:
         if tag == "dim" and self._dims is not None:
             self._dims.append(int(self._text))
-            self._text = ""
-            if len(self._dims) > _MOST_RANK or prod(map(abs, self._dims)) > _MOST_ELEMENTS:
-                raise ValueError(
-                    f"wanted at most {_MOST_RANK} axes and {_MOST_ELEMENTS:,} numbers, came the "
-                    f"shape {self._dims}"
-                )
+            _check_shape(self._dims)
         elif tag == "port":
             self._dims = None
+        elif tag == "layer":
+            self._is_inner_constant = False
+            if len(self._open) == _DEPTH_OF_LAYERS and self._layer is not None:
+                self._layer.close()
+                self._layer = None
         self._open.pop()
         self._text = ""
 
-    def needed(self) -> set[Port]:
-        """The ports whose values a result needs, without those that say nothing of a design."""
-        data = self._with_data()
+    def needed(self) -> set[str]:
+        """The layers that a result needs, without those that say nothing of a design."""
+        data, changed = self.depending(frozenset({"Parameter"})), self.changed()
         waiting = [each.number for each in self.layers.values() if each.kind in _LAST]
-        found: set[Port] = set()
+        found = set(waiting)
         while waiting:
             layer = self.layers[waiting.pop()]
             states = _STATES.get(layer.kind, frozenset())
+            if layer.kind == "ReadValue" and variable_of(layer) not in changed:
+                states = frozenset()  # what it begins with is what it holds
             for place, port in self._read(layer):
                 source = self.sources.get((layer.number, port))
                 if source is None or (place in states and source[0] not in data):
                     continue
-                if source not in found:
-                    found.add(source)
+                if source[0] not in found:
+                    found.add(source[0])
                     waiting.append(source[0])
         return found
 
-    def _with_data(self) -> set[str]:
-        """The layers whose results depend on an input."""
+    def changed(self) -> set[str]:
+        """The variables that a run gives data."""
+        data = self.depending(frozenset({"Parameter"}))
+        kept = (each for each in self.layers.values() if each.kind == "Assign")
+        return {variable_of(each) for each in kept if each.number in data}
+
+    def depending(self, kinds: frozenset[str] = _VARYING) -> set[str]:
+        """The layers whose results depend on layers of some kinds, and these."""
         readers: dict[str, list[str]] = {}
         for layer in self.layers.values():
             for _, port in self._read(layer):
                 source = self.sources.get((layer.number, port))
                 readers.setdefault(source[0] if source else "", []).append(layer.number)
-        waiting = [each.number for each in self.layers.values() if each.kind == "Parameter"]
+        waiting = [each.number for each in self.layers.values() if each.kind in kinds]
         found = set(waiting)
         while waiting:
-            new = [each for each in readers.get(waiting.pop(), ()) if each not in found]
-            found.update(new)
-            waiting.extend(new)
+            for reader in readers.get(waiting.pop(), ()):
+                if reader not in found:
+                    found.add(reader)
+                    waiting.append(reader)
         return found
 
     def _read(self, layer: Layer) -> Iterator[tuple[int, str]]:
         left_out = _UNREAD.get(layer.kind, frozenset())
-        return ((at, port) for at, port in enumerate(layer.inputs) if at not in left_out)
+        return ((at, port) for at, port in enumerate(layer.reads) if at not in left_out)
 
     def in_order(self) -> Iterator[Layer]:
         """The layers, each after those that it reads.
@@ -259,6 +318,19 @@ class Net:
                     ready.append(reader)
         if left:
             raise ValueError(f"wanted layers without circles, came {left} that wait for each other")
+
+
+def variable_of(layer: Layer) -> str:
+    """The name of the variable that a layer reads or assigns."""
+    return layer.stated.get("variable_id", "")
+
+
+def _check_shape(shape: Sequence[int]) -> None:
+    if len(shape) > _MOST_RANK or prod(map(abs, shape)) > _MOST_ELEMENTS:
+        raise ValueError(
+            f"wanted at most {_MOST_RANK} axes and {_MOST_ELEMENTS:,} numbers, came the "
+            f"shape {list(shape[: _MOST_RANK + 1])}"
+        )
 
 
 def _refuse(*_declared: object) -> None:

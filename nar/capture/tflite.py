@@ -45,6 +45,7 @@ from nar.capture.tflite_ops import (
     strided,
     transposed,
     unpacked,
+    variable_of,
 )
 from nar.capture.trace import Shape
 
@@ -264,14 +265,34 @@ def _filled(scope: Scope, operator: LiteOperator) -> None:
     scope.put(operator.outputs[0], scope.writer.blank(scope.shape(operator.outputs[0])))
 
 
-def _none(_scope: Scope, _operator: LiteOperator) -> None:
-    """An operator that gives nothing: it prepares what the runtime keeps."""
+def _handle(scope: Scope, operator: LiteOperator) -> None:
+    """What stands for a variable."""
+    name = variable_of(operator)
+    scope.variables.setdefault(name, None)
+    scope.bind(operator.outputs[0], name)
 
 
-def _kept(scope: Scope, operator: LiteOperator) -> None:
-    """What was kept from the run before: data."""
-    shape = scope.shape(operator.outputs[0])
-    scope.put(operator.outputs[0], scope.writer.node(STATE, [scope.writer.blank(shape)]))
+def _once(scope: Scope, operator: LiteOperator) -> None:
+    """A graph that runs before all others: it gives variables what they begin with."""
+    inner = scope.inner(operator.stated(0))
+    if any(each.name == "ASSIGN_VARIABLE" for each in inner.operators):
+        inner.write()
+
+
+def _assigned(scope: Scope, operator: LiteOperator) -> None:
+    """``(handle, value)``. A variable that each run assigns holds data."""
+    handle, value = operator.inputs[:2]
+    name = scope.value(handle)
+    if name not in scope.changed:
+        scope.variables[name] = scope.value(value)
+
+
+def _read(scope: Scope, operator: LiteOperator) -> None:
+    """What a variable holds: weights, or data that was kept from the run before."""
+    held = scope.variables.get(scope.value(operator.inputs[0]))
+    if held is None:
+        held = scope.writer.node(STATE, [scope.writer.blank(scope.shape(operator.outputs[0]))])
+    scope.put(operator.outputs[0], held)
 
 
 def _normed(scope: Scope, operator: LiteOperator) -> None:
@@ -451,8 +472,11 @@ def _loop(scope: Scope, operator: LiteOperator) -> None:
     inner = scope.inner(number)
     if _is_loop_of_cells(scope, operator, inner):
         return
-    for place, given in zip(inner.inputs, operator.inputs, strict=True):
+    for place, given, last in zip(inner.inputs, operator.inputs, inner.outputs, strict=True):
         tensor = scope.tensor(given)
+        if scope.value(given) in scope.variables or (tensor.is_learned and last == place):
+            inner.bind(place, scope.value(given))  # no state: every step reads the same
+            continue
         begin = scope.writer.blank(tensor.shape) if tensor.is_learned else scope.value(given)
         inner.put(place, scope.writer.node(STATE, [begin]))
     inner.write()
@@ -466,15 +490,24 @@ _LOOPED: Final[Mapping[tuple[int, int, int], str]] = {
     (2, 2, 1): "GRU",
     (2, 0, 1): "RNN",
 }
+# What a loop over cells has beside them: the count of its steps, and the gates as one and apart.
+_OF_CELLS: Final = frozenset((
+    "FULLY_CONNECTED", "LOGISTIC", "TANH", "GATHER", "ADD", "SUB", "MUL", "SPLIT", "SLICE",
+    "STRIDED_SLICE", "CONCATENATION", "RESHAPE", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL",
+    "EQUAL", "LOGICAL_AND",
+))  # fmt: skip
 
 
 def _is_loop_of_cells(scope: Scope, operator: LiteOperator, inner: Scope) -> bool:
     """Write a loop over the cells of one layer as the layer, where it is one.
 
-    Keras writes recurrent layers so: time comes first, and the states begin with zeros.
+    Keras writes recurrent layers so: time comes first, and the states begin with zeros. A loop with
+    anything else in it, or with weights beside those of the cells, is written as it stands.
     """
     named: dict[str, list[LiteOperator]] = {}
     for each in inner.operators:
+        if each.name not in _OF_CELLS:
+            return False
         named.setdefault(each.name, []).append(each)
     linear, steps = named.get("FULLY_CONNECTED", []), named.get("GATHER", [])
     counts = (len(linear), len(named.get("LOGISTIC", ())), len(named.get("TANH", ())))
@@ -485,22 +518,40 @@ def _is_loop_of_cells(scope: Scope, operator: LiteOperator, inner: Scope) -> boo
     own = [each for each in linear if each.inputs[0] != step.outputs[0]]
     if len(own) != 1 or not all(inner.tensor(each.inputs[1]).is_learned for each in linear):
         return False
+    kernels, vectors = [each.inputs[1] for each in linear], _vectors(inner, linear, named)
+    if not _learned(inner) <= {*kernels, *vectors} or _is_given_weights(scope, operator, inner):
+        return False
     source = operator.inputs[inner.inputs.index(step.inputs[0])]
     states, (time, batch, _) = inner.shape(own[0].inputs[1])[-1], scope.shape(source)
     weights = [inner.value(each.inputs[1]) for each in linear if each is not own[0]]
     weights.append(inner.value(own[0].inputs[1]))
-    weights += _vectors(inner, (*linear, *named.get("ADD", ())))
+    weights += [inner.value(place) for place in vectors]
     value = scope.writer.node(layer, [scope.value(source), *weights])
     scope.writer.state(value, (time, 1, batch, states))
     _put_states(scope, operator, inner, value, states)
     return True
 
 
-def _vectors(inner: Scope, operators: Sequence[LiteOperator]) -> list[str]:
+def _vectors(
+    inner: Scope, linear: Sequence[LiteOperator], named: Mapping[str, Sequence[LiteOperator]]
+) -> list[int]:
     """The biases of a cell."""
+    operators = (*linear, *named.get("ADD", ()))
     read = [place for each in operators for place in each.inputs if place >= 0]
     vectors = [place for place in read if len(inner.shape(place)) == 1]
-    return [inner.value(place) for place in vectors if inner.tensor(place).is_learned]
+    return [place for place in vectors if inner.tensor(place).is_learned]
+
+
+def _learned(inner: Scope) -> set[int]:
+    """The weights that the operators of a graph read."""
+    read = (place for each in inner.operators for place in each.inputs if place >= 0)
+    return {place for place in read if inner.tensor(place).is_learned}
+
+
+def _is_given_weights(scope: Scope, operator: LiteOperator, inner: Scope) -> bool:
+    """Whether a loop is given weights from outside, which no step changes."""
+    passed = zip(operator.inputs, inner.inputs, inner.outputs, strict=True)
+    return any(scope.tensor(given).is_learned and one == other for given, one, other in passed)
 
 
 def _put_states(
@@ -575,8 +626,8 @@ RULES: Final[Mapping[str, Rule]] = {
         "FILL", "ZEROS_LIKE", "RANGE", "RANK", "BROADCAST_ARGS", "RANDOM_UNIFORM",
         "RANDOM_STANDARD_NORMAL",
     ), _filled),
-    **dict.fromkeys(("ASSIGN_VARIABLE", "CALL_ONCE", "VAR_HANDLE"), _none),
-    "READ_VARIABLE": _kept, "L2_NORMALIZATION": _normed,
+    "VAR_HANDLE": _handle, "CALL_ONCE": _once, "ASSIGN_VARIABLE": _assigned,
+    "READ_VARIABLE": _read, "L2_NORMALIZATION": _normed,
     "LOCAL_RESPONSE_NORMALIZATION": _response_norm,
     "LSTM": _lstm_step,
     "UNIDIRECTIONAL_SEQUENCE_LSTM": _cells("LSTM", _LSTM, time=3),

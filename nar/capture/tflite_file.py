@@ -18,7 +18,8 @@ from nar.capture.onnx.facts import MAX_NUMBERS, Numbers
 from nar.capture.onnx.writing import MOST_OPERATORS, few_numbers
 from nar.capture.trace import Shape
 
-# Chosen: of each operator its record, inputs, outputs and tensors, and of each tensor its shape.
+# Chosen: an operator takes some 17 entries: its record, three inputs, a result, and two tensors,
+# each with a buffer and a shape of four axes. So the largest file of operators has them all.
 _MOST_ENTRIES: Final = 20 * MOST_OPERATORS
 # Chosen: names are for errors and for operators that a file brings along.
 _MOST_TEXT: Final = 200
@@ -39,7 +40,7 @@ class Content:
         self._left = _MOST_ENTRIES
 
     def numbers(self, at: int, count: int, kind: str) -> tuple[int, ...]:
-        """Numbers that lie one after another.
+        """The entries of a list, which count to those of all lists.
 
         Args:
             at: Where they begin.
@@ -49,23 +50,28 @@ class Content:
         Raises:
             ValueError: They do not lie inside the file, or too much was read before.
         """
-        form = f"<{count}{kind}"
-        if not 0 <= at <= len(self._content) - count * struct.calcsize(f"<{kind}"):
-            raise ValueError(
-                f"wanted offsets inside the {len(self._content):,} bytes of the file, came {at:,}"
-            )
+        self._check(at, count * struct.calcsize(f"<{kind}"))
         self._left -= count
         if self._left < 0:
             raise ValueError(f"wanted at most {_MOST_ENTRIES:,} entries in all lists, came more")
-        return struct.unpack_from(form, self._content, at)
+        return struct.unpack_from(f"<{count}{kind}", self._content, at)
 
     def number(self, at: int, kind: str) -> int:
         """One number."""
-        return self.numbers(at, 1, kind)[0]
+        self._check(at, struct.calcsize(f"<{kind}"))
+        number: int = struct.unpack_from(f"<{kind}", self._content, at)[0]
+        return number
 
     def few(self, at: int, length: int) -> bytes:
         """A few bytes."""
-        return bytes(self.numbers(at, length, "B"))
+        self._check(at, length)
+        return self._content[at : at + length]
+
+    def _check(self, at: int, length: int) -> None:
+        if not 0 <= at <= len(self._content) - length:
+            raise ValueError(
+                f"wanted offsets inside the {len(self._content):,} bytes of the file, came {at:,}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +281,8 @@ def _tensor(tensor: Table, buffers: tuple[Table, ...]) -> LiteTensor:
         )
     number = tensor.number(2, "I")
     start, length = _stored(_at(buffers, number, "a buffer")) if number else (0, 0)
+    if length and prod(shape) > 8 * length and tensor.table(6) is None:
+        raise ValueError(f"wanted the numbers of the shape {shape}, came {length:,} bytes")
     quantisation = tensor.table(4)
     is_quantised = quantisation is not None and quantisation.list(2)[1] > 0
     form = _WHOLE.get(kind) or _FLOATS.get(kind)
@@ -338,6 +346,7 @@ STABLEHLO_NEGATE STABLEHLO_OR STABLEHLO_POWER STABLEHLO_REMAINDER STABLEHLO_RSQR
 STABLEHLO_SUBTRACT STABLEHLO_TANH STABLEHLO_SCATTER STABLEHLO_COMPARE STABLEHLO_CONVERT
 STABLEHLO_DYNAMIC_SLICE STABLEHLO_DYNAMIC_UPDATE_SLICE STABLEHLO_PAD STABLEHLO_IOTA
 STABLEHLO_DOT_GENERAL STABLEHLO_REDUCE_WINDOW STABLEHLO_SORT STABLEHLO_WHILE STABLEHLO_GATHER
-STABLEHLO_TRANSPOSE DILATE STABLEHLO_RNG_BIT_GENERATOR REDUCE_WINDOW STABLEHLO_COMPOSITE COMPLEX
+STABLEHLO_TRANSPOSE DILATE STABLEHLO_RNG_BIT_GENERATOR REDUCE_WINDOW STABLEHLO_COMPOSITE
+STABLEHLO_SHIFT_LEFT STABLEHLO_CBRT STABLEHLO_CASE
 """
 BUILT_IN: Final = tuple(_NAMES.split())

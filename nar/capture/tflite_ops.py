@@ -48,6 +48,9 @@ class Scope:
         opposites: Values that are the opposite of a mean, or its product -> that without a sign.
         layers: Results of recurrent layers -> operator, source, weights.
         turned: Sequences that were turned round -> as they were before.
+        variables: Names of variables of the file -> what they hold before the first run; None
+            where that is not known.
+        changed: Variables that a run assigns: what they hold is data.
     """
 
     def __init__(
@@ -74,11 +77,15 @@ class Scope:
         self.opposites: dict[str, str] = {}
         self.layers: dict[str, tuple[str, str, list[str]]] = {}
         self.turned: dict[str, str] = {}
+        self.variables: dict[str, str | None] = {}
+        self.changed = _changed_variables(graphs) if not above else frozenset()
 
     def inner(self, number: int) -> "Scope":
         """The scope of a graph that an operator of this one runs."""
         self.writer.count()
-        return Scope(self._graphs, number, self.writer, self._rules, self._above)
+        inner = Scope(self._graphs, number, self.writer, self._rules, self._above)
+        inner.variables, inner.changed = self.variables, self.changed
+        return inner
 
     @property
     def operators(self) -> tuple[LiteOperator, ...]:
@@ -98,6 +105,7 @@ class Scope:
     def write(self) -> None:
         """Write every operator."""
         for operator in self._graph.operators:
+            self.writer.count()
             rule = self._rules.get(operator.name)
             if rule is None:
                 values = [self.value(place) for place in operator.inputs if place >= 0]
@@ -195,6 +203,29 @@ class Scope:
 
 
 Rule: TypeAlias = Callable[[Scope, LiteOperator], None]
+
+
+def variable_of(handle: LiteOperator) -> str:
+    """The name of the variable that a handle stands for."""
+    parts = [handle.options.text(field) for field in range(2)] if handle.options else []
+    return f"variable {'/'.join(parts)}"
+
+
+def _changed_variables(graphs: Sequence[LiteGraph]) -> frozenset[str]:
+    """The variables that are assigned outside of the graphs that run once, before all others."""
+    once = {
+        each.stated(0) for graph in graphs for each in graph.operators if each.name == "CALL_ONCE"
+    }
+    changed: set[str] = set()
+    for number, graph in enumerate(graphs):
+        handles: dict[int, str] = {}
+        for each in graph.operators if number not in once else ():
+            if each.name == "VAR_HANDLE":
+                handles.update(dict.fromkeys(each.outputs, variable_of(each)))
+            elif each.name == "ASSIGN_VARIABLE":
+                changed.update(handles[place] for place in each.inputs[:1] if place in handles)
+    return frozenset(changed)
+
 
 # Fused activations by their codes: an operator, and the bounds of a cut.
 _ACTIVATIONS: Final[Mapping[int, tuple[str, tuple[float, ...]]]] = {

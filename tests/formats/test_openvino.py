@@ -8,7 +8,9 @@ from formats.twins import TWINS, of_torch
 
 from nar.answers.naming import known_or_captured
 from nar.base.errors import CaptureError
+from nar.capture.onnx.writing import ModelWriter
 from nar.capture.openvino import capture_openvino
+from nar.capture.openvino_file import Net, read_net
 from nar.capture.tflite import capture_tflite
 from nar.graphs.ops import op_name
 
@@ -120,6 +122,158 @@ def test_compressed_weights_are_their_floats(tmp_path):
     capture = capture_openvino(written(tmp_path, layers, edges), name="it")
     assert operators(capture) == ["input", "linear"]
     assert capture.graph.parameters == 32
+
+
+def const(number, kind, shape, size=0):
+    text = ",".join(map(str, shape))
+    return layer(number, "Const", output=shape, element_type=kind, shape=text, offset=0, size=size)
+
+
+def captured(tmp_path, layers, edges):
+    return capture_openvino(written(tmp_path, layers, edges), name="it")
+
+
+def test_a_product_of_stored_numbers_and_data_is_a_product(tmp_path):
+    for place in (0, 1):
+        layers = [
+            INPUT, const(1, "i8", ROW), layer(2, "Convert", [ROW]), layer(3, "Tanh", [ROW]),
+            layer(4, "Multiply", [ROW, ROW]), RESULT,
+        ]  # fmt: skip
+        edges = [
+            edge(1, 0, 2), edge(0, 0, 3), edge(2, 1, 4, place), edge(3, 1, 4, 1 - place),
+            edge(4, 2, 9),
+        ]  # fmt: skip
+        capture = captured(tmp_path, layers, edges)
+        assert operators(capture) == ["input", "tanh", "mul"]
+        assert capture.graph.parameters == 4
+
+
+def linear_of_stored(tmp_path, place):
+    """A linear layer of 4 by 4 whose weight is scaled, by either operand."""
+    square = (4, 4)
+    layers = [
+        INPUT, const(1, "i8", square, 16), layer(2, "Convert", [square], square),
+        const(3, "f32", ROW, 16), layer(4, "Multiply", [square, square], square),
+        layer(5, "MatMul", [ROW, square]), RESULT,
+    ]  # fmt: skip
+    edges = [
+        edge(1, 0, 2), edge(2, 1, 4, place), edge(3, 0, 4, 1 - place), edge(0, 0, 5),
+        edge(4, 2, 5, 1), edge(5, 2, 9),
+    ]  # fmt: skip
+    return captured(tmp_path, layers, edges)
+
+
+def test_a_scale_is_no_weight_whichever_operand_it_is(tmp_path):
+    for place in (0, 1):
+        assert linear_of_stored(tmp_path, place).graph.parameters == 16
+
+
+def test_numbers_in_the_file_beside_change_no_weights(tmp_path):
+    without = linear_of_stored(tmp_path, 0)
+    (tmp_path / "model.bin").write_bytes(bytes(range(16)))
+    with_numbers = linear_of_stored(tmp_path, 0)
+    assert operators(with_numbers) == operators(without) == ["input", "linear"]
+    assert with_numbers.graph.parameters == without.graph.parameters == 16
+
+
+@pytest.mark.parametrize("kind", ["TensorIterator", "Loop", "If"])
+def test_weights_of_bodies_are_counted(tmp_path, kind):
+    inner = f"<layers>{const(0, 'f32', (8, 4))}{const(1, 'i64', (9,))}</layers>"
+    deep = f'<layers><layer id="2" type="If"><then_body>{inner}</then_body></layer></layers>'
+    looped = layer(1, kind, [ROW]).replace("</layer>", f"<body>{inner}{deep}</body></layer>")
+    layers = [INPUT, looped, layer(2, "ReLU", [ROW]), RESULT]
+    capture = captured(tmp_path, layers, [edge(0, 0, 1), edge(1, 1, 2), edge(2, 1, 9)])
+    assert dict(capture.unknown_operators) == {f"openvino::{kind}": 1}
+    assert capture.graph.parameters == 2 * 32
+
+
+@pytest.mark.parametrize(("assigned", "parameters"), [(None, 4), (2, 4), (3, 0)])
+def test_what_no_run_changes_is_a_weight(tmp_path, assigned, parameters):
+    layers = [
+        INPUT, const(1, "f32", ROW), layer(2, "ReadValue", [ROW], variable_id="v"),
+        layer(3, "Multiply", [ROW, ROW]), RESULT,
+    ]  # fmt: skip
+    edges = [edge(1, 0, 2), edge(0, 0, 3), edge(2, 1, 3, 1), edge(3, 2, 9)]
+    if assigned is not None:
+        layers.append(layer(4, "Assign", [ROW], None, variable_id="v"))
+        edges.append(edge(assigned, 1 if assigned == 2 else 2, 4))
+    assert captured(tmp_path, layers, edges).graph.parameters == parameters
+
+
+def test_weights_that_only_a_state_needs_are_said_to_be_lost(tmp_path):
+    layers = [
+        INPUT, layer(1, "Tanh", [ROW]), const(2, "f32", ROW), layer(3, "Multiply", [ROW, ROW]),
+        layer(4, "Assign", [ROW], None, variable_id="v"), RESULT,
+    ]  # fmt: skip
+    edges = [edge(0, 0, 1), edge(1, 1, 9), edge(0, 0, 3), edge(2, 0, 3, 1), edge(3, 2, 4)]
+    assert captured(tmp_path, layers, edges).lost == 4
+
+
+def test_an_image_in_whole_numbers_is_an_input(tmp_path):
+    image = (1, 3, 8, 8)
+    layers = [
+        layer(0, "Parameter", output=image, shape="1,3,8,8", element_type="u8"),
+        layer(1, "Convert", [image], image), layer(2, "ReLU", [image], image),
+        layer(9, "Result", [image], None),
+    ]  # fmt: skip
+    capture = captured(tmp_path, layers, [edge(0, 0, 1), edge(1, 1, 2), edge(2, 1, 9)])
+    assert operators(capture) == ["input", "relu"]
+
+
+def test_a_response_norm_has_the_size_that_the_file_states(tmp_path, monkeypatch):
+    image = (1, 8, 4, 4)
+    written_nodes = []
+    node = ModelWriter.node
+
+    def noted(self, operator, *operands, **stated):
+        written_nodes.append((operator, stated))
+        return node(self, operator, *operands, **stated)
+
+    monkeypatch.setattr(ModelWriter, "node", noted)
+    ends = [
+        layer(0, "Parameter", output=image, shape="1,8,4,4", element_type="f32"),
+        layer(9, "Result", [image], None),
+    ]
+    edges = [edge(0, 0, 1), edge(1, 1, 9)]
+    captured(tmp_path, [*ends, layer(1, "LRN", [image], image, size=7)], edges)
+    assert ("LRN", {"size": 7}) in written_nodes
+    path = written(tmp_path, [*ends, layer(1, "LRN", [image], image)], edges)
+    refused(path, "wanted LRN layers that state a size")
+
+
+def test_text_between_elements_is_not_kept(tmp_path):
+    path = written(
+        tmp_path, [INPUT, layer(1, "ReLU", [ROW]), RESULT], [edge(0, 0, 1), edge(1, 1, 9)]
+    )
+    text = path.read_text()
+    path.write_text(text.replace("<dim>", "\n" * 100 + "<dim>"))
+    assert operators(capture_openvino(path, name="it")) == ["input", "relu"]
+    path.write_text(text.replace("<dim>", "<dim>" + "\n" * 100))
+    refused(path, "wanted extents of at most 64 characters")
+
+
+def test_too_many_ports_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("nar.capture.openvino_file._MOST_PORTS", 100)
+    refused(written(tmp_path, [layer(1, "Concat", [ROW] * 100)], []), "at most 100 ports")
+
+
+def test_a_layer_is_visited_once_however_many_ports_it_has(tmp_path, monkeypatch):
+    """A cut into many parts, all of which one layer reads."""
+    count = 300
+    parts = "".join(f'<port id="{at}" precision="FP32"/>' for at in range(1, count + 1))
+    cut = (
+        f'<layer id="1" type="MyCut"><input><port id="0"/></input><output>{parts}</output></layer>'
+    )
+    layers = [INPUT, cut, layer(2, "MyThing", [ROW] * count), RESULT]
+    edges = [edge(0, 0, 1), *(edge(1, at + 1, 2, at) for at in range(count)), edge(2, count, 9)]
+    net = read_net(written(tmp_path, layers, edges))
+    visited = []
+    read = Net._read
+    monkeypatch.setattr(
+        Net, "_read", lambda self, each: visited.append(each.number) or read(self, each)
+    )
+    assert net.needed() == {"0", "1", "2", "9"}
+    assert len(visited) <= 3 * len(net.layers)
 
 
 def test_layers_stand_in_any_order(tmp_path):

@@ -3,7 +3,6 @@
 import random
 import struct
 from collections import deque
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -121,11 +120,15 @@ def operator(code, inputs, outputs, options=None, kind=1):
     return {0: code, 1: list(inputs), 2: list(outputs)} | ({3: kind, 4: options} if options else {})
 
 
-def written(tmp_path, graphs, codes):
-    """A file with graphs and operators by name; a name that is not built in is a file's own."""
+def written(tmp_path, graphs, codes, sizes=()):
+    """A file with graphs and operators by name; a name that is not built in is a file's own.
+
+    Buffers from the first on have as many floats as ``sizes`` says.
+    """
     known = [{3: BUILT_IN.index(code)} if code in BUILT_IN else {1: code, 3: 32} for code in codes]
     path = tmp_path / "model.tflite"
-    path.write_bytes(Written({0: 3, 1: known, 2: graphs, 4: [{}]}).content)
+    buffers = [{}, *({0: bytes(4 * size)} for size in sizes)]
+    path.write_bytes(Written({0: 3, 1: known, 2: graphs, 4: buffers}).content)
     return path
 
 
@@ -149,6 +152,109 @@ def test_control_flow_is_read(tmp_path):
     body = graph([tensor(1, 4), tensor(1, 4)], [operator(2, [0], [1])])
     path = written(tmp_path, [main, condition, body], ["WHILE", "LOGICAL_NOT", "TANH"])
     assert operators(capture_tflite(path, name="it")) == ["input", "tanh"]
+
+
+CELL = ["WHILE", "GATHER", "FULLY_CONNECTED", "ADD", "TANH", "RELU"]
+
+
+def loop_of_cells(tmp_path, extra=None, learned=(5,), given=False):
+    """A loop over plain cells of 5 states, which may have one operator more before its last.
+
+    Args:
+        tmp_path: Where the file is written.
+        extra: The operator.
+        learned: The shape of a learned operand of it; None for none.
+        given: Whether the loop is given this operand from outside.
+    """
+    count, gain = tensor(1, buffer=4) | {1: 2}, tensor(*(learned or (5,)), buffer=3)
+    tensors = [
+        count, tensor(6, 1, 4), tensor(1, 5), tensor(5, 4, buffer=1), tensor(5, 5, buffer=2),
+        tensor(1, 4), *[tensor(1, 5)] * 4, tensor(*learned or (5,)) if given else gain,
+        tensor(1, 5),
+    ]  # fmt: skip
+    steps = [
+        operator(1, [1, 0], [5]), operator(2, [5, 3, -1], [6]), operator(2, [2, 4, -1], [7]),
+        operator(3, [6, 7], [8]), operator(4, [8], [9]),
+    ]  # fmt: skip
+    if extra:
+        steps.append(operator(6, [9, 10] if learned else [9], [11]))
+    state, more = 11 if extra else 9, [10] if given else []
+    body = graph(tensors, steps, [0, 1, 2, *more], [0, 1, state, *more])
+    condition = graph([tensor(1)], [], [0], [0])
+    outside = [tensor(6, 1, 4), count, tensor(1, 5, buffer=5), gain]
+    loop = operator(
+        0, [1, 0, 2, *([3] if given else [])], range(4, 8 if given else 7), {0: 1, 1: 2}
+    )
+    results = [tensor(1), tensor(6, 1, 4), tensor(1, 5), tensor(*learned or (5,)), tensor(1, 5)]
+    main = graph([*outside, *results], [loop, operator(5, [6], [8])], [0], [8])
+    sizes = (20, 25, 5 * (learned or (1,))[0], 1, 5)
+    return capture_tflite(
+        written(tmp_path, [main, condition, body], [*CELL, extra or "MUL"], sizes), name="it"
+    )
+
+
+def test_a_loop_over_plain_cells_is_their_layer(tmp_path):
+    capture = loop_of_cells(tmp_path)
+    assert "rnn" in operators(capture)
+    assert capture.graph.parameters == 20 + 25
+
+
+@pytest.mark.parametrize(
+    ("extra", "learned", "given", "found"),
+    [
+        ("MUL", (5,), False, "mul"),
+        ("MUL", (5,), True, "mul"),
+        ("SUB", (1, 5), False, "sub"),
+        ("SOFTMAX", None, False, "softmax"),
+        ("BATCH_MATMUL", (5, 5), False, "linear"),
+    ],
+)
+def test_a_loop_with_more_than_cells_is_written_whole(tmp_path, extra, learned, given, found):
+    capture = loop_of_cells(tmp_path, extra, learned, given)
+    assert "rnn" not in operators(capture)
+    assert found in operators(capture)
+    of_extra = 25 if learned == (5, 5) else 5 if learned else 0
+    assert capture.graph.parameters == 20 + 25 + of_extra
+
+
+@pytest.mark.parametrize("is_state", [False, True])
+def test_weights_in_variables_are_weights_where_no_run_changes_them(tmp_path, is_state):
+    named = {0: "container", 1: "scale"}
+    codes = ["VAR_HANDLE", "READ_VARIABLE", "MUL", "CALL_ONCE", "ASSIGN_VARIABLE"]
+    steps = [
+        operator(3, [], [], {0: 1}), operator(0, [], [1], named), operator(1, [1], [2]),
+        operator(2, [0, 2], [3]), *([operator(4, [1, 3], [])] if is_state else []),
+    ]  # fmt: skip
+    main = graph([tensor(1, 4), tensor(1), tensor(1, 4), tensor(1, 4)], steps, [0], [3])
+    first = [operator(0, [], [0], named), operator(4, [0, 1], [])]
+    begin = graph([tensor(1), tensor(1, 4, buffer=1)], first, [], [])
+    capture = capture_tflite(written(tmp_path, [main, begin], codes, [4]), name="it")
+    assert capture.graph.parameters == (0 if is_state else 4)
+
+
+def test_operators_that_write_nothing_are_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr("nar.capture.onnx.writing.MOST_OPERATORS", 1_000)
+    row = [tensor(1, 4)] * 2
+    body = graph(row, [operator(1, [0], [1])] * 40)
+    main = graph(row, [operator(0, [0], [1], {0: 1})] * 40)
+    path = written(tmp_path, [main, body], ["CALL", "CAST"])
+    refused(path, "wanted at most 1,000 operators, came more")
+
+
+def test_entries_are_those_of_lists(tmp_path, monkeypatch):
+    """A chain of 200 operators, each with a name of 60 letters, has some 1,200 entries."""
+    monkeypatch.setattr("nar.capture.tflite_file._MOST_ENTRIES", 1_500)
+    tensors = [tensor(1, 4) | {3: "n" * 60} for _ in range(201)]
+    steps = [operator(0, [at], [at + 1]) for at in range(200)]
+    path = written(tmp_path, [graph(tensors, steps, [0], [200])], ["RELU"])
+    assert capture_tflite(path, name="it").graph.nodes == 201
+
+
+def test_operators_have_the_codes_of_the_format():
+    assert len(BUILT_IN) == len(set(BUILT_IN)) == 210
+    codes = {"CUSTOM": 32, "WHILE": 119, "CALL_ONCE": 129, "STABLEHLO_LOGISTIC": 162}
+    codes |= {"STABLEHLO_COMPOSITE": 206, "STABLEHLO_SHIFT_LEFT": 207, "STABLEHLO_CASE": 209}
+    assert {name: BUILT_IN.index(name) for name in codes} == codes
 
 
 def test_a_graph_in_itself_is_refused(tmp_path):
@@ -198,19 +304,30 @@ def test_a_cut_file_is_refused(tmp_path):
     path = tmp_path / "cut.tflite"
     for length in (5, 8, 20, 200, 2000):
         path.write_bytes(content[:length])
-        refused(path, "inside the .* bytes of the file|wanted")
+        refused(path, f"wanted offsets inside the {length:,} bytes of the file")
 
 
 def test_a_file_with_wrong_bytes_is_refused_or_read(tmp_path):
     content, chance = (HERE / "sequence.tflite").read_bytes(), random.Random(0)
-    path = tmp_path / "wrong.tflite"
+    path, said = tmp_path / "wrong.tflite", []
     for _ in range(60):
         wrong = bytearray(content)
         for _ in range(8):
             wrong[chance.randrange(8, len(wrong))] = chance.randrange(256)
         path.write_bytes(wrong)
-        with suppress(CaptureError):
-            assert capture_tflite(path, name="wrong").graph.nodes
+        try:
+            # No weight has more numbers than the file has bits.
+            assert capture_tflite(path, name="wrong").graph.parameters <= 8 * len(content)
+        except CaptureError as error:
+            said.append(str(error))
+    assert 50 <= len(said) < 60
+    assert all("ValueError: wanted " in each for each in said)
+
+
+def test_a_shape_of_more_numbers_than_are_there_is_refused(tmp_path):
+    tensors = [tensor(1, 4), tensor(1, 4), tensor(1000, 4, buffer=1)]
+    path = written(tmp_path, [graph(tensors, [operator(0, [0, 2], [1])])], ["MUL"], [4])
+    refused(path, r"wanted the numbers of the shape \(1000, 4\), came 16 bytes")
 
 
 def test_an_empty_model_is_refused(tmp_path):

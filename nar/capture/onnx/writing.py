@@ -37,6 +37,7 @@ class ModelWriter:
         self._stated: dict[str, Any] = {}
         self._numbers: dict[tuple[str, Shape, bytes], str] = {}
         self._written = 0
+        self._run = 0
 
     def node(
         self,
@@ -58,7 +59,8 @@ class ModelWriter:
         Raises:
             ValueError: There are too many operators.
         """
-        self.count()
+        self._written += 1
+        _check_count(self._written)
         results = list(outputs) or [f"value {self._written}"]
         self._open[-1].append(
             onnx("helper").make_node(operator, list(inputs), results, domain=domain, **stated)
@@ -66,14 +68,13 @@ class ModelWriter:
         return results[0]
 
     def count(self) -> None:
-        """Count an operator, or a body, which may be empty.
+        """Count an operator of the file, or a body, of which no node may be written.
 
         Raises:
             ValueError: There are too many.
         """
-        self._written += 1
-        if self._written > MOST_OPERATORS:
-            raise ValueError(f"wanted at most {MOST_OPERATORS:,} operators, came more")
+        self._run += 1
+        _check_count(self._run)
 
     def unknown(self, operator: str, inputs: Iterable[str], outputs: Sequence[str]) -> None:
         """Write an operator of the format that the standard lacks."""
@@ -87,6 +88,13 @@ class ModelWriter:
             name = self._numbers[key] = f"numbers {len(self._numbers)}"
             self._tensors[name] = onnx("numpy_helper").from_array(array, name)
         return self._numbers[key]
+
+    def named(self, name: str, numbers: str) -> str:
+        """A constant of a few numbers under a name of its own."""
+        tensor = self._tensors[name] = type(self._tensors[numbers])()
+        tensor.CopyFrom(self._tensors[numbers])
+        tensor.name = name
+        return name
 
     def weight(self, name: str, shape: Shape) -> str:
         """The name of a learned tensor, entered at its first use."""
@@ -157,9 +165,17 @@ class ModelWriter:
         return onnx("helper").make_graph(nodes, self._domain, list(inputs), list(outputs))
 
 
+def _check_count(count: int) -> None:
+    if count > MOST_OPERATORS:
+        raise ValueError(f"wanted at most {MOST_OPERATORS:,} operators, came more")
+
+
 def few_numbers(content: bytes, kind: str, shape: Shape) -> Numbers | None:
     """The numbers that bytes of a file hold; None where they are others than the shape wants."""
-    array = np.frombuffer(content, np.dtype(kind).newbyteorder("<"))
+    form = np.dtype(kind).newbyteorder("<")
+    if len(content) % form.itemsize:
+        return None
+    array = np.frombuffer(content, form)
     return array.reshape(shape) if array.size == int(np.prod(shape)) else None
 
 
