@@ -107,31 +107,29 @@ def mean_precision(vectors: NDArray[np.floating], families: NDArray[np.str_], de
 
 
 def sentence(every: Sequence[Measured]) -> str:
-    """From how many own models on pretraining is worth it, where it is worth it at all."""
-    gains = {count: [*_gains(every, count)] for count in _LEARNED}
-    is_better = {
-        count: max(gained) >= _TOLD_APART and min(gained) > -_TOLD_APART
-        for count, gained in gains.items()
-    }
-    worth = [
-        count for count in _LEARNED if all(is_better[more] for more in _LEARNED if more >= count)
-    ]
-    if not worth:
+    """From how many own models on pretraining is worth it, at each distance from their designs."""
+    worth = {distance: _worth_from(every, distance) for distance in _DISTANCES}
+    if not any(worth.values()):
         return (
             f"Up to {max(_LEARNED):,} own models the shipped encoder is as good or better: keep it."
         )
-    return (
-        f"From {worth[0]:,} own models on an encoder of one's own finds held-out own models better "
-        "than the shipped one."
+    never = f"with none of up to {max(_LEARNED):,}"
+    said = "; ".join(
+        f"at {distance} edits {f'from {count:,} own models on' if count else never}"
+        for distance, count in worth.items()
     )
+    return f"An encoder of one's own finds held-out own models better than the shipped one {said}."
 
 
-def _gains(every: Sequence[Measured], count: int) -> Iterator[float]:
-    """What the worst seed of an encoder has more than the shipped one, a distance each."""
-    shipped = {each.distance: each.scores[0] for each in every if not each.learned}
-    for each in every:
-        if each.learned == count:
-            yield min(each.scores) - shipped[each.distance]
+def _worth_from(every: Sequence[Measured], distance: int) -> int | None:
+    """The number of own models from which on the worst seed is better; None if there is none."""
+    at = [each for each in every if each.distance == distance]
+    shipped = next(each.scores[0] for each in at if not each.learned)
+    lost = (
+        each.learned for each in at if each.learned and min(each.scores) - shipped < _TOLD_APART
+    )
+    least = max(lost, default=0)
+    return next((count for count in _LEARNED if count > least), None)
 
 
 def as_markdown(every: Sequence[Measured]) -> str:

@@ -165,7 +165,7 @@ class Asked:
 
 def served() -> telemetry.Telemetry:
     metrics = telemetry.Telemetry()
-    metrics.identify(version="0.1.0", fingerprint="aa", name="paper", dim=512)
+    metrics.identify(version="0.2.0", fingerprint="aa", name="paper", dim=512)
     metrics.registry.register(StoreMetrics(Asked()))
     assert grpc_server()
     metrics.registry.register(Arrivals())

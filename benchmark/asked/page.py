@@ -249,13 +249,15 @@ def _summary(known: Mapping[str, Repository], answers: Sequence[Answer]) -> str:
     )  # fmt: skip
     effects = sum(len(each.effects) for each in answers)
     others_captured = sum(bool(each.parameters) for each in others)
+    said = ""
+    if others:
+        share = others_captured / len(others)
+        said = f"Of {len(others)} others {others_captured} are captured ({share:.2f}). "
     ended = f"The run ended after {len(main)} of {len(known)}. " if len(main) < len(known) else ""
     return (
         f"{ended}Of {len(main)} main classes {captured} are captured ({captured / len(main):.2f}), "
         f"{same} with the parameters of their own scripts ({same / len(main):.2f}); {assumed} of "
-        f"the other {captured - same} say which values they assumed. Of {len(others)} others "
-        f"{others_captured} are captured ({others_captured / max(1, len(others)):.2f}). Effects: "
-        f"{effects}."
+        f"the other {captured - same} say which values they assumed. {said}Effects: {effects}."
     )
 
 
@@ -268,13 +270,14 @@ def _repository(repository: Repository, answers: Sequence[Answer]) -> list[str]:
     own = [each for each in answers if each.repository == repository.name]
     others = [each for each in own if not each.is_main]
     main = next((each for each in own if each.is_main), None)
-    captured = f"{sum(bool(each.parameters) for each in others)} of {len(others)}"
+    captured = f"{sum(bool(each.parameters) for each in others)} of {len(others)}" if others else ""
     if main is None:
         return [repository.subject, repository.name, f"`{repository.main}`", "not asked"]
     same = "yes" if is_same(repository, main) else "no"
     if not repository.parameters:
         same = "depends on data"
-    why = f"it cannot run here: {repository.cannot}" if repository.cannot else main.reason
+    how = "not without a wrapper" if repository.wrapper else "it cannot run here"
+    why = f"{how}: {repository.cannot}" if repository.cannot else main.reason
     return [
         repository.subject,
         f"{repository.name} {repository.commit[:7]}",

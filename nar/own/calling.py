@@ -17,7 +17,7 @@ from nar.capture import Capture, CaptureInputs
 from nar.capture.forward.dispatch import trace_module, weights_in
 from nar.capture.forward.untouched import silence, untouched
 from nar.capture.graphs import to_capture
-from nar.graphs.assumed import Assumed
+from nar.graphs.assumed import Assumed, AssumedValue
 from nar.own.given import Given, read_tree, written
 from nar.own.inputs import Budget, Inferred, NoInputsError, infer_inputs, stated_call, wants_data
 from nar.own.inputs.evidence import names_of, parameters_of
@@ -38,18 +38,19 @@ class Caller:
     Args:
         name: Name of the model, for errors.
         given: What the user states of the inputs.
-        told: What else tells values of a forward's parameters, by their names.
+        told: What else tells values of a forward's parameters, by their names, and whence.
     """
 
     def __init__(
         self,
         name: str,
         given: Given,
-        told: Callable[[Sequence[str]], Mapping[str, object]] = lambda _: {},
+        told: Callable[[Sequence[str]], Mapping[str, tuple[object, AssumedValue]]] = lambda _: {},
     ) -> None:
         self._name, self._given, self._told = name, given, told
         self._budget = Budget()
         self._found: Inferred | None = None
+        self._values: tuple[AssumedValue, ...] = ()
 
     def capture(self, module: nn.Module, brought: object = None) -> Capture:
         """The graph of a module, with what was assumed of its inputs.
@@ -79,9 +80,8 @@ class Caller:
                 return usual
         with usual_settings(module):
             self._found = self._found or self._inferred(module, given)
-        return replace(
-            _traced(self._name, module, self._found.inputs), assumed=_assumed(self._found)
-        )
+        assumed = replace(_assumed(self._found), values=self._values)
+        return replace(_traced(self._name, module, self._found.inputs), assumed=assumed)
 
     def _inferred(self, module: nn.Module, given: Given) -> Inferred:
         """The inputs that are found.
@@ -89,7 +89,8 @@ class Caller:
         Lists that are told are no tensors, and are given at once; numbers may be of another thing
         of that name, and are given where nothing else leads to an answer.
         """
-        told = {} if given else self._told(_open_parameters(module))
+        whence = {} if given else self._told(_open_parameters(module))
+        told = {name: value for name, (value, _) in whence.items()}
         lists = {name: value for name, value in told.items() if isinstance(value, list | tuple)}
         failure: NoInputsError | None = None
         ways = (lists, told, {}) if lists else ({}, told)
@@ -98,9 +99,12 @@ class Caller:
                 continue
             stated = Given((), settings) if settings else given
             try:
-                return infer_inputs(self._name, module, stated, self._budget)
+                found = infer_inputs(self._name, module, stated, self._budget)
             except NoInputsError as error:
                 failure = failure or error
+            else:
+                self._values = tuple(whence[name][1] for name in settings)
+                return found
         assert failure is not None, "each way that did not return failed"
         raise failure
 

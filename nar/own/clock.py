@@ -1,10 +1,12 @@
 """Stopping what runs too long, be it one call of torch after another or a loop of plain Python."""
 
+import contextlib
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import Final
 
 from nar.base.process import raise_in_thread
@@ -56,6 +58,8 @@ def clock_of_thread() -> int:
 def ending(deadline: Deadline) -> Iterator[None]:
     """Inside, Python code of this thread ends with the deadline, even where it calls nothing.
 
+    A module that is being imported is imported whole, if that takes a bounded time.
+
     Raises:
         OutOfTimeError: The time was over.
     """
@@ -63,13 +67,17 @@ def ending(deadline: Deadline) -> Iterator[None]:
     lock = threading.Lock()
     is_over = threading.Event()
     is_sent = False
+    entered = _entered_by(sys._getframe(1))
+    imported = Deadline(deadline.left + _IMPORTING)
 
     def stop_late() -> None:
         nonlocal is_sent
         # A call of torch that runs on is ended by the next line of Python.
         while not is_over.wait(deadline.left + _GRACE):
             with lock:
-                if not deadline.left and not is_over.is_set() and not _imports(thread):
+                if is_over.is_set() or deadline.left:
+                    continue
+                if not imported.left or not _imports(thread, entered):
                     is_sent = True
                     raise_in_thread(thread, OutOfTimeError)
                     return
@@ -87,10 +95,22 @@ def ending(deadline: Deadline) -> Iterator[None]:
             _await()
 
 
-def _imports(thread: threading.Thread) -> bool:
-    """Whether a thread imports a module, of which half would stay for the rest of the process."""
+def _entered_by(frame: FrameType | None) -> FrameType | None:
+    """The frame that enters a context: those of the machinery between are gone inside it."""
+    while frame is not None and frame.f_code.co_filename == contextlib.__file__:
+        frame = frame.f_back
+    return frame
+
+
+def _imports(thread: threading.Thread, entered: FrameType | None) -> bool:
+    """Whether a thread imports a module, of which half would stay for the rest of the process.
+
+    Args:
+        thread: It.
+        entered: The frame from which on it counts: who called that may be imported itself.
+    """
     frame = sys._current_frames().get(thread.ident or 0)
-    while frame is not None:
+    while frame is not None and frame is not entered:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             return True
         frame = frame.f_back
@@ -101,6 +121,9 @@ def _imports(thread: threading.Thread) -> bool:
 _WAITING: Final = 10.0
 # Chosen: calls of torch check the deadline themselves, and that is the gentler way to end.
 _GRACE: Final = 0.5
+# Seconds that an import may go on after the deadline. Chosen: a library's slowest part takes some
+# seconds, once; an import that takes longer has no end as far as one can tell.
+_IMPORTING: Final = 15.0
 _LINES: Final = 1000  # of Python, in one of which what was sent arrives; chosen: it takes two
 
 

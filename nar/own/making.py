@@ -97,7 +97,7 @@ def with_findings(capture: Capture, findings: Findings) -> Capture:
         return capture
     whole = replace(
         capture.assumed or Assumed(),
-        values=found.values,
+        values=(*found.values, *(capture.assumed.values if capture.assumed else ())),
         stand_ins=found.stand_ins,
         skipped=found.skipped,
     )

@@ -142,6 +142,14 @@ def test_the_shipped_page_says_what_the_shipped_answers_say():
     assert (RESULTS / PAGE).read_text() == as_markdown(read(RESULTS))
 
 
+def test_a_repository_that_a_wrapper_brings_to_run_is_not_said_to_be_unable():
+    page = as_markdown(read(RESULTS))
+    row = next(line for line in page.splitlines() if "laiguokun/LSTNet" in line)
+    assert "not without a wrapper: it divides" in row
+    assert "0 of 0" not in page
+    assert "Of 0 others" not in page
+
+
 def test_the_shipped_answers_are_to_the_questions_of_the_tables():
     measured = read(RESULTS)
     paths = {

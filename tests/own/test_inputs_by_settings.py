@@ -1,8 +1,8 @@
 """Inputs of which a name, a setting of the module or an operator fewer tells what they are."""
 
-import subprocess
 import sys
 from fractions import Fraction
+from types import ModuleType
 
 import pytest
 import torch
@@ -10,9 +10,14 @@ from torch import nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from nar.own.clock import OutOfTimeError
 from nar.own.given import read_inputs, written
-from nar.own.inputs import infer_inputs
+from nar.own.inputs import infer_inputs, stated_call
+from nar.own.inputs.calls import Outcome
+from nar.own.inputs.probe import Prober
 from nar.own.inputs.ranks import with_rank
+from nar.own.inputs.repairs import repairs
+from nar.own.inputs.search import Budget, Search
 from nar.own.inputs.slots import Kind, slot
 
 
@@ -165,6 +170,29 @@ def test_lengths_are_those_of_what_comes_before_them_and_edges_join_nodes_that_t
     assert infer_inputs("module", OfSixNodes()).inputs.args[1].max() == 5
 
 
+class Several(nn.Module):
+    """Lengths of several texts, by the batch or by the time first."""
+
+    def __init__(self, batch_first):
+        super().__init__()
+        self.batch_first = batch_first
+        self.table = nn.Embedding(50, 16)
+        self.layer = nn.GRU(16, 16, batch_first=batch_first)
+
+    def forward(self, ids, lengths):
+        packed = pack_padded_sequence(self.table(ids), lengths, batch_first=self.batch_first)
+        return pad_packed_sequence(self.layer(packed)[0])[0]
+
+
+@pytest.mark.parametrize(("ids", "batch_first"), [("24x8", True), ("8x24", False)])
+def test_lengths_are_those_of_the_axis_of_the_time(ids, batch_first):
+    stated = read_inputs([f"ids={ids}:int64", "lengths=24:int64"])
+    found = infer_inputs("module", Several(batch_first), stated)
+    assert found.inputs.kwargs["lengths"].tolist() == [8] * 24
+    called = stated_call(Several(batch_first), stated)
+    assert called.kwargs["lengths"].tolist() == [8] * 24
+
+
 def test_a_mask_of_zeros_is_written_and_read_back():
     inputs = infer_inputs("module", Hiding()).inputs
     assert not inputs.args[1].any()
@@ -178,35 +206,19 @@ def test_two_numbers_do_not_become_a_map():
     assert not list(with_rank(state, 1, 4))
 
 
-# A process of its own, in which nothing is imported yet; the module that is slow to import is ours.
-SLOW = """
-import sys, time
-from pathlib import Path
-import torch
-from torch import nn
-from nar.own.inputs import infer_inputs, search
-search._LONGEST = 0.3
-Path("slow_part.py").write_text('''
-import time
-end = time.thread_time() + 1.5
-while time.thread_time() < end: pass
-width = 8
-''')
-sys.path.insert(0, "")
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layer = nn.Linear(8, 8)
-    def forward(self, x):
-        import slow_part
-        return self.layer(x) * slow_part.width
-print(*infer_inputs("module", Net()).texts)
-"""
+def test_what_a_run_imports_costs_no_run(monkeypatch):
+    runs = []
 
+    def run(self, state, deadline, *, is_strict):
+        runs.append(state)
+        if len(runs) == 1:
+            monkeypatch.setitem(sys.modules, "a_slow_part", ModuleType("a_slow_part"))
+            raise OutOfTimeError
+        return Outcome()
 
-@pytest.mark.slow
-def test_what_a_run_imports_is_imported_whole_and_costs_no_run(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", SLOW], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "x=1x8:float32\n"
+    monkeypatch.setattr(Prober, "run", run)
+    budget = Budget()
+    with budget.running():
+        search = Search(nn.Linear(8, 8), budget, repairs)
+        assert search.probe((slot("x", Kind.VECTOR),)).is_ok
+    assert len(runs) == 2

@@ -262,19 +262,21 @@ class _Finder:
                 filled when asked only.
         """
 
-        def fill(name: str, *, is_holder: bool = False) -> AssumedValue | None:
-            *above, last = name.split(".")
-            stated = self._evidence.stated_or_usual(last, (*self._wanted, last))
-            stated = stated or self._evidence.stated_or_usual(last, (last,))
+        def fill(
+            name: str, above: tuple[str, ...] = (), *, is_holder: bool = False
+        ) -> AssumedValue | None:
+            stated = self._evidence.stated_or_usual(name, (*self._wanted, name))
+            stated = stated or self._evidence.stated_or_usual(name, (name,))
             if is_holder and (stated is None or not isinstance(stated.value, Mapping)):
-                stated = Stated(PartOfSettings(name), "of it more is read")
+                stated = Stated(PartOfSettings((*above, name)), "of it more is read")
             if stated is None:
                 return None
             holder = settings
             for part in above:
                 holder = holder[part]
-            holder[last] = settings_of(stated.value)
-            return AssumedValue(f"{self._name}.{name}", short(stated.value), stated.place)
+            holder[name] = settings_of(stated.value)
+            path = ".".join((self._name, *above, name))
+            return AssumedValue(path, short(stated.value), stated.place)
 
         for name, chosen in self._evidence.chosen.items():
             if name in settings:

@@ -177,17 +177,22 @@ class Construction:
                 return proposal.make()
             except MissingSettingError as error:
                 fill = proposal.fill or partial(self._fill, error.holder)
-                filled = fill(error.setting, is_holder=_is_holder(error))
+                filled = fill(error.setting, error.above, is_holder=_is_holder(error))
                 if filled is None:
                     raise
                 self._findings.value(filled.name, filled.value, filled.place)
         return proposal.make()
 
     def _fill(
-        self, holder: Settings | None, name: str, *, is_holder: bool = False
+        self,
+        holder: Settings | None,
+        name: str,
+        above: tuple[str, ...] = (),
+        *,
+        is_holder: bool = False,
     ) -> AssumedValue | None:
         """Give a configuration that a call holds a name that it lacks, and say so."""
-        del is_holder
+        del above, is_holder
         stated = self._evidence.stated_or_usual(name, (name,)) if holder is not None else None
         if holder is None or stated is None or name in holder:
             return None
@@ -318,7 +323,7 @@ class Construction:
 
     def _chosen_in(self, path: Path) -> dict[str, Stated]:
         """The values by which code chooses this class, in another file as well."""
-        choices = choices_of(self._repository.tree(path), self._target, self._repository.path)
+        choices = choices_of(self._repository.tree(path), self._target, self._repository)
         place = f"it chooses {self._target.name} in {self._repository.relative(path)}"
         own = {name: Stated(value, place) for name, value in choices.items()}
         return own | dict(self._evidence.chosen)
@@ -367,8 +372,8 @@ def _is_holder(error: MissingSettingError) -> bool:
     """Whether something is read of the setting that a configuration lacks: ``data.words.count``."""
     raised = traceback.extract_tb(error.__traceback__)
     lines = [each.line or "" for each in raised if each.filename != _SETTINGS_FILE]
-    name = error.setting.rpartition(".")[2]
-    return bool(lines) and re.search(rf"\b{re.escape(name)}\b['\"]?\]?[.\[]", lines[-1]) is not None
+    read = rf"\b{re.escape(error.setting)}\b['\"]?\]?[.\[]"
+    return bool(lines) and re.search(read, lines[-1]) is not None
 
 
 def _given_text(given: tuple[AssumedValue, ...]) -> str:

@@ -129,7 +129,7 @@ def choosing_makers(repository: Repository) -> list[Choosing]:
     return found
 
 
-def choices_of(tree: ast.Module, target: Target, file: Path) -> dict[str, str]:
+def choices_of(tree: ast.Module, target: Target, repository: Repository) -> dict[str, str]:
     """The settings by which a file chooses a class, and their values that choose this one.
 
     ``NETS = {"small": small.Net}`` and ``NETS[args.model]`` give ``{"model": "small"}``, and so
@@ -138,9 +138,12 @@ def choices_of(tree: ast.Module, target: Target, file: Path) -> dict[str, str]:
     Args:
         tree: The file's.
         target: The class.
-        file: The file that defines the class: a table may hold its module, or a package around it.
+        repository: Seen from the file that defines the class: a table may hold its module, or a
+            package of the repository around it.
     """
-    homes = {file.stem, *(each.name for each in file.parents[:_PACKAGES_AROUND])}
+    file, root = repository.path, repository.root
+    around = [each for each in file.parents[:_PACKAGES_AROUND] if root in each.parents]
+    homes = {file.stem, *(each.name for each in around)}
     found: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict):
@@ -153,7 +156,7 @@ def choices_of(tree: ast.Module, target: Target, file: Path) -> dict[str, str]:
         elif isinstance(node, ast.If):
             chosen = _compared(node.test)
             inner = (each for part in node.body for each in ast.walk(part))
-            if chosen is not None and any(_is_named(each, target.name) for each in inner):
+            if chosen is not None and any(_makes(each, target.name) for each in inner):
                 found.setdefault(*chosen)
     return found
 
@@ -166,8 +169,10 @@ def _is_held(held: ast.expr, name: str, homes: set[str]) -> bool:
     return last == name or last in homes
 
 
-def _is_named(node: ast.AST, name: str) -> bool:
-    return name in (getattr(node, "id", None), getattr(node, "attr", None))
+def _makes(node: ast.AST, name: str) -> bool:
+    """Whether a node is a call of a class; what else names it may use it for another one."""
+    called = node.func if isinstance(node, ast.Call) else None
+    return name in (getattr(called, "id", None), getattr(called, "attr", None))
 
 
 def _asked_of(tree: ast.Module, table: str) -> Iterator[str]:

@@ -19,11 +19,14 @@ _LONGEST = 60  # characters of a value that are shown
 class Fill(Protocol):
     """Gives a configuration what it lacks."""
 
-    def __call__(self, name: str, *, is_holder: bool = False) -> AssumedValue | None:
+    def __call__(
+        self, name: str, above: tuple[str, ...] = (), *, is_holder: bool = False
+    ) -> AssumedValue | None:
         """What it was given and why; None where nothing tells it.
 
         Args:
-            name: What is lacking, with dots where it is a part of a part.
+            name: What is lacking.
+            above: The names of the parts of the configuration that it lies in.
             is_holder: More is read of it: it is no number and no text.
         """
 

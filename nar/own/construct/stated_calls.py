@@ -13,8 +13,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
+import numpy as np
+
 from nar.graphs.assumed import AssumedValue
-from nar.own.construct.config_objects import Configured
+from nar.own.construct.config_objects import Configured, copying
 from nar.own.construct.configs import configurations, wants_settings
 from nar.own.construct.evidence.calls import Call, calls_of, imported_by_name
 from nar.own.construct.evidence.evaluator import Definitions, is_settings_name
@@ -316,7 +318,8 @@ def _of_configuration(target: Target, name: str, configured: Configured) -> Prop
 
 
 def _constant(value: Any) -> Callable[[], Any]:  # noqa: ANN401
-    return lambda: value
+    # What one build writes into a table of numbers is not there for the next.
+    return copying(value) if isinstance(value, np.ndarray) else lambda: value
 
 
 def _working_out(evidence: Evidence, found: object) -> Callable[[], Any]:

@@ -76,7 +76,7 @@ _USUAL: Final[tuple[tuple[re.Pattern[str], Any], ...]] = tuple(
         (r"(^|_)(num_?|n_?)?joints?($|_(in|out)$)", 17),
         # Vectors of words that were trained elsewhere: a thousand, of the usual three hundred.
         (r"^(pre_?trained_)?(words?_)?(emb(edding)?s?|vectors?)_?(matrix|mat|weights?|vectors?)$"
-         r"|^pre_?trained_(emb(edding)?s?|vectors?|weights?)$|^(word|glove)_?vec(tor)?s?$",
+         r"|^pre_?trained_(emb(edding)?s?|vectors?)$|^(word|glove)_?vec(tor)?s?$",
          np.zeros((1000, 300), dtype=np.float32)),
         # Of a table: eight columns of a hundred values each, and two layers above them.
         (r"^(field|cat|category|categorical|sparse|feature|vocab)_(dims|sizes|counts)$"
@@ -154,7 +154,7 @@ def usual_value(name: str, annotation: object = None) -> Any:  # noqa: ANN401
     if is_number:
         for pattern, value in _USUAL:
             if pattern.search(plain):
-                return value
+                return value.copy() if isinstance(value, np.ndarray) else value
     elif _SPACE.search(plain):
         # Its annotation is a class of a library that may be missing.
         return next(value for pattern, value in _USUAL if pattern.search(plain))

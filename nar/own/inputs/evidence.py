@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from nar.capture import CaptureInputs
 from nar.own.given import Given, Sizes
 from nar.own.inputs.layers import (
+    OVER_SEQUENCES,
     has,
     image_size,
     length,
@@ -21,6 +22,7 @@ from nar.own.inputs.layers import (
     sound_channels,
     sound_length,
     usual_kind,
+    wants_time_first,
 )
 from nar.own.inputs.names import (
     is_whole_step,
@@ -120,7 +122,8 @@ def stated_call(module: nn.Module, given: Given) -> CaptureInputs | None:
     wanted = _wanted(parameters_of(module), module, given)
     slots = tuple(each for each in wanted if isinstance(each, Slot))
     is_closed = all(each.is_typed or each.kind in WITHOUT_TENSOR for each in slots)
-    return call_of(slots) if is_closed and len(slots) == len(wanted) else None
+    is_whole = is_closed and len(slots) == len(wanted)
+    return call_of(_with_times(module, slots)) if is_whole else None
 
 
 def _start(module: nn.Module, given: Given) -> State:
@@ -128,7 +131,7 @@ def _start(module: nn.Module, given: Given) -> State:
     inferred = tuple(each for each in wanted if not isinstance(each, Slot))
     stated = tuple(each for each in wanted if isinstance(each, Slot))
     if not inferred:
-        return stated
+        return _with_times(module, stated)
     if not stated and len(inferred) == 1 and (said := _said(module, inferred[0])) is not None:
         return (said,)
     is_graph = any(says_graph(each.name) for each in inferred)
@@ -142,7 +145,7 @@ def _start(module: nn.Module, given: Given) -> State:
                 is_alone = len(wanted) == 1
                 found = (_slot(module, each, state, is_graph=is_graph, is_alone=is_alone),)
             state = (*state, *found)
-    state = _of_so_many_nodes(module, _time_first(module, state))
+    state = _of_so_many_nodes(module, _with_times(module, _time_first(module, state)))
     # Arguments by position come before those by name.
     return tuple(sorted(state, key=lambda each: each.by_name))
 
@@ -160,6 +163,15 @@ def _of_so_many_nodes(module: nn.Module, state: State) -> State:
             state = changed(state, place, extents=(nodes, *each.extents[1:]))
         elif each.kind in extents:
             state = changed(state, place, extents=extents[each.kind])
+    return state
+
+
+def _with_times(module: nn.Module, state: State) -> State:
+    """Lengths that know whether the module has layers that want time before the batch."""
+    for place, each in enumerate(state):
+        if each.kind is Kind.LENGTHS:
+            layers = (layer for layer in module.modules() if isinstance(layer, OVER_SEQUENCES))
+            state = changed(state, place, value=any(map(wants_time_first, layers)))
     return state
 
 

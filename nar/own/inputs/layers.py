@@ -117,6 +117,15 @@ def usual_kind(module: nn.Module) -> Kind:
     return Kind.SEQUENCE if is_sequential(module) else Kind.VECTOR
 
 
+def wants_time_first(layer: nn.Module | None) -> bool:
+    """Whether a layer over sequences wants the time before the batch."""
+    holder: Any = layer
+    if isinstance(layer, nn.TransformerEncoder | nn.TransformerDecoder):
+        holder = layer.layers[0]
+    attention = read_attribute(holder, "self_attn")
+    return read_attribute(holder if attention is None else attention, "batch_first") is False
+
+
 def is_sequential(module: nn.Module) -> bool:
     """Whether linear layers of a module run over sequences rather than over single vectors."""
     if window(module):

@@ -1,7 +1,7 @@
 """What is made better of inputs on which a module runs already."""
 
 import re
-from typing import Any, Final
+from typing import Final
 
 import torch
 from torch import nn
@@ -13,9 +13,9 @@ from nar.own.inputs.layers import (
     asks_for,
     image_size,
     length,
-    read_attribute,
     sound_length,
     stated_width,
+    wants_time_first,
     window,
 )
 from nar.own.inputs.missing import kinds_of, with_input
@@ -182,18 +182,10 @@ def _time_first(search: Search, state: State) -> State:
             continue
         shape = call.shapes[0]
         is_turned = len(shape) == 3 and shape[0] == 1 and shape[1] > 1
-        if is_turned and each.extents[:2] == shape[:2] and _wants_time_first(layers.get(call.path)):
+        if is_turned and each.extents[:2] == shape[:2] and wants_time_first(layers.get(call.path)):
             extents = (each.extents[1], each.extents[0], *each.extents[2:])
             state = _if_ok(search, changed(state, place, extents=extents), state)
     return state
-
-
-def _wants_time_first(layer: nn.Module | None) -> bool:
-    holder: Any = layer
-    if isinstance(layer, nn.TransformerEncoder | nn.TransformerDecoder):
-        holder = layer.layers[0]
-    attention = read_attribute(holder, "self_attn")
-    return read_attribute(holder if attention is None else attention, "batch_first") is False
 
 
 def _integers(search: Search, state: State) -> State:

@@ -116,7 +116,8 @@ class Slot:
         is_listed: It is given in a list of its own, a mapping too.
         by_name: It is an argument by name.
         is_empty: It holds zeros where its kind holds ones: a mask whose ones hide.
-        value: What a `Kind.FIXED` slot is; of edges, how many nodes they join.
+        value: What a `Kind.FIXED` slot is; of edges, how many nodes they join; of lengths, whether
+            the module has layers that want time before the batch.
     """
 
     name: str
@@ -223,7 +224,9 @@ def call_of(state: State) -> CaptureInputs:
     for place, each in enumerate(state):
         content = each.content()
         if each.kind is Kind.LENGTHS:
-            content = torch.full(each.extents, _length_before(state[:place]), dtype=each.dtype)
+            content = torch.full(
+                each.extents, _length_before(state[:place], each), dtype=each.dtype
+            )
         if each.kind in (Kind.MAPPING, Kind.LIST):
             holders[each.path] = content
         if each.key:
@@ -237,20 +240,32 @@ def call_of(state: State) -> CaptureInputs:
     return CaptureInputs(tuple(args), kwargs)
 
 
-# The axes of which one is the time, whether the batch comes first or not.
-_TIMES: Final[Mapping[Kind, slice]] = {
-    Kind.IDS: slice(0, 2),
-    Kind.SEQUENCE: slice(0, 2),
-    Kind.SERIES: slice(-1, None),
-    Kind.WAVE: slice(-1, None),
+# Kinds that have a time -> how many axes there are from it on; a batch may stand before it.
+_FROM_TIME: Final[Mapping[Kind, int]] = {
+    Kind.IDS: 1,
+    Kind.SEQUENCE: 2,
+    Kind.SERIES: 1,
+    Kind.WAVE: 1,
 }
 
 
-def _length_before(state: State) -> int:
+def _length_before(state: State, lengths: Slot) -> int:
     """The length of the last input that has one: all of it counts, and no more."""
-    lengths = (max(each.extents[_TIMES[each.kind]]) for each in reversed(state)
-               if each.kind in _TIMES and each.extents)  # fmt: skip
-    return next(lengths, LENGTH)
+    timed = (each for each in reversed(state) if each.kind in _FROM_TIME and each.extents)
+    return next((_time_of(each, is_first=lengths.value is True) for each in timed), LENGTH)
+
+
+def _time_of(timed: Slot, *, is_first: bool) -> int:
+    """How long an input is that has a time.
+
+    Args:
+        timed: It.
+        is_first: Layers want time before the batch: so it stands, unless it has one step then.
+    """
+    axis = max(0, timed.rank - _FROM_TIME[timed.kind])
+    if timed.kind in (Kind.IDS, Kind.SEQUENCE):
+        axis = 0 if is_first and timed.extents[0] > 1 else min(axis, 1)
+    return timed.extents[axis]
 
 
 def _hold(holders: dict[str, Any], slot: Slot, content: object) -> None:

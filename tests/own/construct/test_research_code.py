@@ -3,11 +3,18 @@
 Each class has linear layers, so that its weights tell what it was built with.
 """
 
+import ast
+
+import numpy as np
 import pytest
 import torch
 from clones import Asked, clone
 from torch import nn
 
+from nar.own.construct.evidence.repository import Repository
+from nar.own.construct.makers import choices_of
+from nar.own.construct.proposals import Target
+from nar.own.construct.usual_values import usual_value
 from nar.own.inputs import infer_inputs
 
 NET = """
@@ -83,6 +90,24 @@ def test_a_setting_is_what_chooses_the_class(tmp_path, text):
     assert asked.architecture.architecture.parameters == (5 + 1) * 7 + (7 + 1) * 6
 
 
+CHOICES = {
+    "a table of packages": ("NETS = {'own': own}\nnet = NETS[args.kind]\n", {"kind": "own"}),
+    "a folder above": ("NETS = {'above': above}\nnet = NETS[args.kind]\n", {}),
+    "the clone itself": ("NETS = {'root': root}\nnet = NETS[args.kind]\n", {}),
+    "a call": ("if args.arch == 'own':\n    net = nets.Net(2)\n", {"arch": "own"}),
+    "a name": ("if args.arch == 'other':\n    net = Other(Net.helper)\n", {}),
+    "an end": ("if args.arch == 'other':\n    del Net\n", {}),
+}
+
+
+@pytest.mark.parametrize(("text", "chosen"), CHOICES.values(), ids=CHOICES)
+def test_calls_and_packages_of_the_repository_choose(tmp_path, text, chosen):
+    folder = clone(tmp_path / "above/root", {"README.md": "", "own/net.py": "", "net.py": ""})
+    inner, outer = (Repository(folder / each) for each in ("own/net.py", "net.py"))
+    repository = outer if "above" in text else inner
+    assert choices_of(ast.parse(text), Target(None, "Net"), repository) == chosen
+
+
 def test_the_script_of_the_nearest_folder_configures(tmp_path):
     parser = PARSER.format(setting="model")
     files = {
@@ -93,7 +118,7 @@ def test_the_script_of_the_nearest_folder_configures(tmp_path):
     }
     clone(tmp_path, files)
     asked = Asked(f"{tmp_path}/own/nets/net.py:Model", "1x4")
-    assert asked.values["config.outer" if "config.outer" in asked.values else "config"]
+    assert asked.places["config"].startswith("the arguments of own/run_long.py ")
     assert asked.architecture.architecture.parameters == (4 + 1) * 6
 
 
@@ -119,6 +144,14 @@ def build_net(data):
     clone(tmp_path, {"README.md": "", "net.py": text})
     asked = Asked(f"{tmp_path}/net.py:Net", f"1x{value}")
     assert asked.architecture.architecture.parameters == (int(value) + 1) * 3 + 8
+
+
+def test_points_in_a_name_are_its_own_where_no_part_is_read(tmp_path):
+    net = NET.format(width=4).replace("config.outer", 'config["encoder.dim"]')
+    clone(tmp_path, {"README.md": "", "net.py": net})
+    asked = Asked(f"{tmp_path}/net.py:Model", "1x4")
+    assert asked.values["config.encoder.dim"] == "512"
+    assert asked.architecture.architecture.parameters == (4 + 1) * 512
 
 
 FAILING = {
@@ -168,23 +201,26 @@ class Net(nn.Module):
     assert Asked(f"{tmp_path}/net.py:Net", "1x8").architecture.architecture.parameters == 9 * 12
 
 
-def test_what_a_forward_is_handed_beside_tensors_is_what_the_parser_says(tmp_path):
-    text = """
+@pytest.mark.parametrize(("name", "option"), [("splits", "splits"), ("cut_at", "cut-at")])
+def test_what_a_forward_is_handed_beside_tensors_is_what_the_parser_says(tmp_path, name, option):
+    text = f"""
 from torch import nn
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
         self.a = nn.Linear(8, 8)
-    def forward(self, x, splits=None):
-        for split in splits:
+    def forward(self, x, {name}=None):
+        for split in {name}:
             x = self.a(x) * split
         return x
 """
     parser = "import argparse\nparser = argparse.ArgumentParser()\n"
-    parser += "parser.add_argument('--splits', default=[2, 4], nargs='+', type=int)\n"
+    parser += f"parser.add_argument('--{option}', default=[2, 4], nargs='+', type=int)\n"
     clone(tmp_path, {"README.md": "", "net.py": text, "train.py": parser})
     asked = Asked(f"{tmp_path}/net.py:Net")
-    assert set(asked.architecture.assumed.inputs) == {"x=1x8:float32", "splits:=[2, 4]"}
+    assert set(asked.architecture.assumed.inputs) == {"x=1x8:float32", f"{name}:=[2, 4]"}
+    assert asked.values == {f"forward.{name}": "[2, 4]"}
+    assert asked.places == {f"forward.{name}": "the arguments of train.py"}
 
 
 TAKEN_APART = {
@@ -212,6 +248,28 @@ class Net(nn.Module):
     width, more = (6, 8) if "+ 1" in made else (5, 7)
     asked = Asked(f"{tmp_path}/net.py:Net", f"1x{width}")
     assert asked.architecture.architecture.parameters == (width + 1) * more + (more + 1) * 10
+
+
+def test_weights_that_were_trained_elsewhere_are_no_table_and_tables_are_not_shared():
+    assert not isinstance(usual_value("pretrained_weights"), np.ndarray)
+    usual_value("word_vectors")[:] = 1
+    assert not usual_value("word_vectors").any()
+
+
+def test_what_one_build_writes_into_vectors_is_not_there_for_the_next(tmp_path):
+    text = """
+import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self, word_vectors):
+        super().__init__()
+        assert not word_vectors.any()
+        word_vectors[0] = 1
+        self.out = nn.Linear(word_vectors.shape[1], 2)
+    def forward(self, x): return self.out(x + torch.empty(300, device="cpu")[0].item())
+"""
+    clone(tmp_path, {"net.py": text})
+    assert Asked(f"{tmp_path}/net.py:Net", "1x300").architecture.architecture.parameters == 602
 
 
 @pytest.mark.parametrize("name", ["embedding_matrix", "pretrained_vectors", "word_vectors"])

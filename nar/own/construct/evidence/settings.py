@@ -12,14 +12,18 @@ class MissingSettingError(AttributeError, KeyError):
     """A configuration was asked for a name that it lacks.
 
     Attributes:
-        setting: The name.
+        setting: The name; points in it are its own.
         holder: The configuration, where what asked for the name may be given it there.
+        above: The names of the parts that it lies in, the outermost first.
     """
 
-    def __init__(self, name: str, holder: "Settings | None" = None) -> None:
-        super().__init__(f"the configuration has no {name!r}")
+    def __init__(
+        self, name: str, holder: "Settings | None" = None, above: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(f"the configuration has no {'.'.join((*above, name))!r}")
         self.setting = name
         self.holder = holder
+        self.above = above
 
 
 class Settings(dict[str, Any]):
@@ -84,17 +88,17 @@ class PartOfSettings(Settings):
 
     __slots__ = ("_above",)
 
-    def __init__(self, above: str, values: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, above: tuple[str, ...], values: Mapping[str, Any] | None = None) -> None:
         super().__init__(values)
         object.__setattr__(self, "_above", above)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         if name.startswith("_"):
             raise AttributeError(name)
-        raise MissingSettingError(f"{self._above}.{name}")
+        raise MissingSettingError(name, above=self._above)
 
     def __missing__(self, name: str) -> Any:  # noqa: ANN401
-        raise MissingSettingError(f"{self._above}.{name}")
+        raise MissingSettingError(name, above=self._above)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "PartOfSettings":
         return PartOfSettings(self._above, {k: copy.deepcopy(v, memo) for k, v in self.items()})

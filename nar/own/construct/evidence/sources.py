@@ -8,6 +8,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
+from nar.graphs.assumed import AssumedValue
 from nar.own.construct.evidence.expressions import Expression, UnknownValueError, literal
 from nar.own.construct.evidence.parsed import read_settings
 from nar.own.construct.evidence.repository import Repository
@@ -99,20 +100,24 @@ def parser_values(repository: Repository, path: Path) -> dict[str, Any]:
     return values
 
 
-def stated_by_parsers(repository: Repository, names: Iterable[str]) -> dict[str, Any]:
-    """Numbers, switches and lists of them that the nearest parsers give to names.
+def stated_by_parsers(
+    repository: Repository, names: Iterable[str]
+) -> dict[str, tuple[object, AssumedValue]]:
+    """Numbers, switches and lists of them that the nearest parsers give to names, and whence.
 
     Args:
         repository: Its scripts hand such values to a module with each call.
         names: Of a forward's parameters.
     """
-    found: dict[str, Any] = {}
+    found: dict[str, tuple[object, AssumedValue]] = {}
     for name in names:
+        option = "[-_]".join(map(re.escape, name.split("_")))
         for path in repository.python_files:
-            if re.search(rf"--{re.escape(name)}\b", repository.text(path)):
+            if re.search(rf"--{option}\b", repository.text(path)):
                 value = _literal(parser_values(repository, path).get(name))
                 if value is not None:
-                    found[name] = value
+                    place = f"the arguments of {repository.relative(path)}"
+                    found[name] = value, AssumedValue(f"forward.{name}", str(value), place)
                     break
     return found
 
