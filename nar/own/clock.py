@@ -34,7 +34,10 @@ class Deadline:
     @property
     def left(self) -> float:
         """The seconds that are left, 0 or more."""
-        computed = self._end - time.clock_gettime(self._clock)
+        try:
+            computed = self._end - time.clock_gettime(self._clock)
+        except OSError:  # the thread has ended, and its clock with it
+            return 0.0
         return max(0.0, min(computed, self._latest - time.monotonic()))
 
     def check(self) -> None:

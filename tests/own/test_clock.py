@@ -1,6 +1,7 @@
 """Code that runs too long is ended, and what it imports is imported whole as far as that ends."""
 
 import sys
+import threading
 import time
 
 import pytest
@@ -63,3 +64,12 @@ def test_what_is_imported_itself_has_a_deadline(modules):
     import asking
 
     assert asking.is_ended
+
+
+def test_a_thread_that_has_ended_has_no_time_left():
+    kept = []
+    thread = threading.Thread(target=lambda: kept.append(Deadline(60)))
+    thread.start()
+    thread.join()
+    [deadline] = kept
+    assert 0 <= deadline.left <= 60
