@@ -60,10 +60,10 @@ def test_an_import_is_whole_and_what_follows_it_is_ended(modules):
 
 
 def test_what_is_imported_itself_has_a_deadline(modules):
-    (modules / "asking.py").write_text(ASKING)
-    import asking
+    (modules / "module_with_a_deadline.py").write_text(ASKING)
+    import module_with_a_deadline
 
-    assert asking.is_ended
+    assert module_with_a_deadline.is_ended
 
 
 def test_a_thread_that_has_ended_has_no_time_left():
