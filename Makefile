@@ -131,7 +131,7 @@ faults: $(STAMP) milvus  ## breaks bulk jobs a hundred times, then every campaig
 	$(MAKE) campaign-faults OPTIONS='--runs $(RUNS) --seed $(SEED) --kept $(FAULTS)'
 	$(BIN)/pytest -m faults tests/faults tests/campaigns tests/cluster
 
-# Each at the size that the page asks for. One that is interrupted writes down what it has by then.
+# Each at the size that the page asks for. An interrupted campaign writes down what it has by then.
 campaigns: $(STAMP) milvus  ## every reliability campaign at full size, and results/reliability.md: hours
 	-$(MAKE) campaign-kills
 	-$(MAKE) campaign-kills OPTIONS='--store server --kills 20 --rows 10000'

@@ -36,7 +36,7 @@ _CHUNK_ROWS: Final = 512
 _SHARES: Final = (50, 75, 90, 95)
 _TITLE: Final = "# What a novelty is worth"
 _COMMAND: Final = "python -m benchmark calibrate --results results"
-_SAID: Final = (
+_INTRODUCTION: Final = (
     "The novelty of an answer says how many of a hundred designs of known families have a nearer "
     "relative. A third of these are held-out designs, a third edits of known models, a third parts "
     "of them. The last row is no part of the measure: how new do designs read of whose family "
@@ -116,7 +116,7 @@ def calibrate_atlas(directory: Path, results: Path) -> None:
     groups = {**held_out, **changed_distances(content, load_dataset(REAL, directory))}
     novelty = pooled(groups)
     keep_atlas_novelty(atlas, novelty, encoder=content.embedder.fingerprint)
-    blocks = [_TITLE, f"```sh\n{_COMMAND}\n```", _SAID]
+    blocks = [_TITLE, f"```sh\n{_COMMAND}\n```", _INTRODUCTION]
     blocks.append(_table(novelty, {**groups, NEW_FAMILIES: new_families}))
     results.mkdir(parents=True, exist_ok=True)
     (results / "calibration.md").write_text("\n\n".join(blocks) + "\n")

@@ -36,8 +36,8 @@ _WANTED: Final = 0.95
 _INTRODUCTION: Final = (
     "Cards of rows of the corpus, held against what built the models: configurations of "
     "transformers, arguments of timm's classes, names of weights. *shown*: of rows whose truth is "
-    "known, the share of which the card states the field. *right*: of those shown, the share that "
-    "is as stated. Up to {rows} rows a field and half, families in turn; rules were tuned on "
+    "known, the share of which the card states the field. *right*: of the shown fields, the share "
+    "that is as stated. Up to {rows} rows a field and half, families in turn; rules were tuned on "
     "families of validation alone."
 )
 
@@ -116,11 +116,11 @@ def truth_of_config(item: Architecture) -> Truth:
         return {}
     kind, _, class_name = item.labels.name.partition(":")[2].partition("@")[0].partition("/")
     stated = _Stated(config, kind, class_name, item)
-    told = {name: _told(read, stated) for name, read in _CONFIG.items()}
-    return {name: value for name, value in told.items() if value is not None}
+    truths = {name: _read_or_none(read, stated) for name, read in _CONFIG.items()}
+    return {name: value for name, value in truths.items() if value is not None}
 
 
-def _told(read: Callable[["_Stated"], object], stated: "_Stated") -> object:
+def _read_or_none(read: Callable[["_Stated"], object], stated: "_Stated") -> object:
     try:
         return read(stated)
     # Configurations whose layers differ refuse what differs, each in its own way.

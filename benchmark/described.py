@@ -42,7 +42,7 @@ _INTRODUCTION: Final = (
     "Models drawn by a seed, one of each type of transformers and one of each family of timm, are "
     "captured, and what capture read of each attention operator is held against the configuration "
     "of the module that ran it. *known*: heads, heads of keys and head size were read. The other "
-    "columns: of those operators whose configuration states it, the share of which it was read as "
+    "columns: of the operators whose configuration states it, the share of which it was read as "
     "stated. Where head sizes are stated in several ways, as with latent attention, the sum of the "
     "parts counts. Models without attention in their graph are counted as rows."
 )

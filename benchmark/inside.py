@@ -41,16 +41,16 @@ _COMMAND: Final = "python -m benchmark inside --results results"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Inside:
-    """One seed.
+class InsideOfSeed:
+    """Held-out families inside learned models, for one seed.
 
     Attributes:
         families: Held-out families that a learned model holds.
         models: How many learned models hold one.
-        asks: Shape (queries,), whether a query is of one of those families.
+        asks: Shape (queries,), whether a query is of a held-out family that a learned model holds.
         on_learned: Shape (queries,), whether a query holds a family that was learned.
         learned: Shape (queries,), what each reaches as the benchmark learns.
-        left_out: The same where those models are not learned.
+        left_out: The same where models that hold such families are not learned.
     """
 
     families: frozenset[str]
@@ -114,7 +114,7 @@ def _model_type(card: Card) -> str:
 
 def _measured(
     dataset: DataSet, held: Mapping[int, frozenset[str]], seed: int, cache_directory: Path
-) -> Inside:
+) -> InsideOfSeed:
     task = load_task(REAL, SPLIT, seed, cache_directory=cache_directory)
     asked = task.asked[PROTOCOL]
     asking = {asked.cluster[item] for item in asked.asked()}
@@ -123,7 +123,7 @@ def _measured(
     learned, left_out = (_reached(each) for each in (task, _without(task, holders)))
     is_inside = np.array([asked.cluster[item] in families for item in asked.asked()])
     on_learned = _on_learned(dataset, held, task)
-    return Inside(families, len(holders), is_inside, on_learned, learned, left_out)
+    return InsideOfSeed(families, len(holders), is_inside, on_learned, learned, left_out)
 
 
 def _on_learned(
@@ -152,7 +152,7 @@ def _reached(task: Task) -> Values:
     return score(rank(vectors, asked, method.weights(asked.by)), asked).values[METRIC]
 
 
-def _page(seeds: Sequence[Inside]) -> str:
+def _page(seeds: Sequence[InsideOfSeed]) -> str:
     return f"""# Models that hold a model of another family
 
 ```sh
@@ -173,7 +173,7 @@ learned, such as a detector on a known backbone. As the benchmark learns:
 """
 
 
-def _left_out(seeds: Sequence[Inside]) -> str:
+def _left_out(seeds: Sequence[InsideOfSeed]) -> str:
     header = ["seed", "families", "models", "queries"]
     for of in ("of these families", "of others", "all"):
         header += [f"{of}, learned", "left out"]
@@ -189,7 +189,7 @@ def _left_out(seeds: Sequence[Inside]) -> str:
     return _by_seed(header, counts, means)
 
 
-def _beside_the_others(seeds: Sequence[Inside]) -> str:
+def _beside_the_others(seeds: Sequence[InsideOfSeed]) -> str:
     header = ["seed", "queries", "of them hold a learned family", "they reach", "the others"]
     counts = [[f"{one.asks.size:,}", f"{one.on_learned.sum():,}"] for one in seeds]
     means = [

@@ -46,7 +46,7 @@ _KIND_OF_GRADE: Final = {
     UNRELATED: "other",
 }
 _COMMAND: Final = "python -m benchmark misses --results results"
-_SAID: Final = (
+_INTRODUCTION: Final = (
     "What a query lacks of a MAP@20 of 1 is blamed on the wrong architectures among its first "
     "min(R, 20), each the same share; every seed weighs the same. Who was made from whom: "
     "`nar/labels/lineage.yaml`."
@@ -100,10 +100,10 @@ def kind_of(family: str, other: str) -> str:
 def lost_to_nearer(
     ranking: Ranking, asked: Questions, blamed: Iterable[tuple[int, int, float]], common: Matrix
 ) -> float:
-    """How much is lost to wrong items at least as near as every right one that they displace.
+    """How much is lost to wrong items at least as near as every right item that they displace.
 
     Args:
-        ranking: Who answered.
+        ranking: The items that answered.
         asked: The questions.
         blamed: Of these, as `blame` gives it.
         common: Vectors of the items, whose cosines say how much two have in common.
@@ -149,7 +149,7 @@ def measure(protocol: str, directory: Path, seeds: Sequence[int] = frozen.SEEDS)
 
 def as_markdown(missed: Mapping[str, Misses]) -> str:
     """The tables with what they mean and how to make them again."""
-    blocks = ["# Whom wrong answers come from", f"```sh\n{_COMMAND}\n```", _SAID]
+    blocks = ["# Whom wrong answers come from", f"```sh\n{_COMMAND}\n```", _INTRODUCTION]
     for protocol, misses in missed.items():
         lost, whole = misses.lost, sum(misses.lost.values())
         title = find_method(METHOD).title

@@ -33,7 +33,7 @@ METHODS: Final = (
     "linear",
     "default",
 )
-_SAID: Final = (
+_INTRODUCTION: Final = (
     "A fifth of the families is held out whole, with their twins and with whatever stands on one "
     "of them, and of the other families a tenth of the designs; none is learned from. Named models "
     "ask. Area under the ROC curve: the chance that a design of a held-out family is "
@@ -90,7 +90,7 @@ class NoveltyQueries:
 
 
 def area(farther: Floats, is_new: NDArray[np.bool_], weight: Floats) -> float:
-    """Chance that one that is new is farther than one that is not, ties half; by weight.
+    """Chance that a new design is farther than a known design, ties half; by weight.
 
     Returns:
         NaN where nothing is new, or nothing known, has a weight.
@@ -192,7 +192,7 @@ def as_markdown(areas: Sequence[Area]) -> str:
         ]
         for title, each in zip(titles, areas, strict=True)
     ]
-    said = _SAID.format(areas[-1].new, areas[-1].known, len(frozen.SEEDS))
+    said = _INTRODUCTION.format(areas[-1].new, areas[-1].known, len(frozen.SEEDS))
     title = "# Novelty: is what is new also far?"
     header = ("method", "area", "95%", "by seed", "relatives unjudged")
     table = markdown_table(header, lines)

@@ -42,7 +42,7 @@ _SETTINGS: Final[Mapping[str, Origin | None]] = {
     "all three, built upon 0.05": replace(CHOSEN, built_upon=0.05),
 }
 _FIRST: Final = "the first stage alone"
-_SAID: Final = (
+_INTRODUCTION: Final = (
     "Designs of families that were held out ask which family they were made from; the own family "
     "does not answer. Of a family's children only those count that were learned. Intervals: "
     "bootstrap over whole families; *difference*: to the first stage, query by query."
@@ -60,7 +60,7 @@ def as_markdown(work: Path) -> str:
     asked = task.asked[PROTOCOL]
     method = find_method(_METHOD)
     vectors = method.embed(task)
-    blocks = ["# What a design was made from", f"```sh\n{COMMAND}\n```", _SAID]
+    blocks = ["# What a design was made from", f"```sh\n{COMMAND}\n```", _INTRODUCTION]
     blocks += _blocks(task, asked, vectors)
     return "\n\n".join(blocks) + "\n"
 

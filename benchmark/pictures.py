@@ -39,7 +39,7 @@ def served(*options: str) -> Iterator[str]:
 
 
 def users_address(page: Page, home: str) -> str:
-    """The view of who uses a block, of the bottleneck that ResNet-50 begins with."""
+    """The view of what uses a block, of the bottleneck that ResNet-50 begins with."""
     page.goto(f"{home}#/model/timm%3Aresnet50")
     page.locator(".block").nth(1).click()
     return page.locator(".opened a.button").get_attribute("href") or ""

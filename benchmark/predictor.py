@@ -34,11 +34,11 @@ OPERATIONS: Final = ("none", "skip_connect", "nor_conv_1x1", "nor_conv_3x3", "av
 # The edges of a cell in the order of its text: node -> which node it reads.
 EDGES: Final = ((1, 0), (2, 0), (2, 1), (3, 0), (3, 1), (3, 2))
 _NODES: Final = 4
-# The network of Dong and Yang: so many cells of each width, between them one that halves the map.
+# The network of Dong and Yang: so many cells of each width, between them one to halve the map.
 _CELLS: Final = 5
 _WIDTHS: Final = (16, 32, 64)
 _CLASSES: Final = 100
-# Chosen: networks that are captured; two minutes for these, fifteen for all of them.
+# Chosen: networks that are captured; two minutes for so many, fifteen for the whole space.
 _DRAWN: Final = 2_500
 _DRAWS: Final = 5
 _SEED: Final = 0
@@ -46,8 +46,8 @@ _NEIGHBOURS: Final = 10
 _LABELS: Final = (100, 300, 1_000)
 # Penalties of a ridge beside the mean of a kernel's diagonal: the best by leaving one out is taken.
 _PENALTIES: Final = np.logspace(-6, 2, 17)
-_SAID: Final = (
-    f"{_DRAWN:,} networks are drawn; of those, 100 to 1,000 have labels, and all others are "
+_INTRODUCTION: Final = (
+    f"{_DRAWN:,} networks are drawn; 100 to 1,000 networks have labels, and all others are "
     f"predicted. Mean over {_DRAWS} draws of labels, and its standard deviation. *ridge*: its "
     "penalty is chosen by leaving out one label; *10-NN*: the mean of the ten nearest by cosine. "
     "Accuracies: of the authors, on the test images of CIFAR-100 after 200 epochs. One-hot: which "
@@ -210,7 +210,7 @@ def ridge(kernel: Values, labels: Values, others: Values) -> Values:
     Args:
         kernel: Shape (labelled, labelled), products of the labelled ones.
         labels: Shape (labelled,).
-        others: Shape (others, labelled), products of those that are predicted.
+        others: Shape (others, labelled), products of the networks that are predicted.
     """
     mean, own = labels.mean(), kernel.mean(axis=0)
     whole = own.mean()
@@ -277,7 +277,7 @@ def as_markdown(of: Networks | None = None) -> str:
     of = of or drawn()
     every = {name: measured(vectors, of.accuracy) for name, vectors in _described(of)}
     ways = list(next(iter(every.values())))
-    blocks = ["# Accuracy from vectors", f"```sh\n{COMMAND}\n```", _SAID]
+    blocks = ["# Accuracy from vectors", f"```sh\n{COMMAND}\n```", _INTRODUCTION]
     for place, measure in enumerate(("Spearman", "Kendall")):
         lines = [
             [name, *(_shown([pair[place] for pair in reached[way]]) for way in ways)]

@@ -125,7 +125,7 @@ CHANGES: Final = (
     ),
 )
 _COMMAND: Final = "python -m benchmark targets --results results"
-_SAID: Final = (
+_INTRODUCTION: Final = (
     "Read off the tables beside this one, which say who asked and what answered. Numbers are "
     "compared as they are shown, with three decimals; 95%: bootstrap over whole families and "
     "seeds; ceiling: what no encoder can pass, for it cannot tell equal graphs apart."
@@ -152,7 +152,7 @@ def as_markdown(directory: Path) -> str:
             "# Targets",
             *([OLDER] if is_older(directory) else []),
             f"```sh\n{_COMMAND}\n```",
-            _SAID,
+            _INTRODUCTION,
             markdown_table(
                 (*columns, "best other", "best untrained baseline"),
                 [
@@ -176,7 +176,7 @@ def _target_line(target: Target, directory: Path) -> list[str]:
     named = [task, metric_title(target.metric), f"{target.aim:.3f}"]
     if part is None:
         return [*named, _MISSING]
-    ours, others = _told_apart(part["rows"])
+    ours, others = _our_row_and_others(part["rows"])
     score = ours["scores"][target.metric]
     return [
         *named,
@@ -194,7 +194,7 @@ def _novelty_line(directory: Path) -> list[str]:
     if not path.exists():
         return [*named, _MISSING]
     areas: list[Row] = json.loads(path.read_text())["areas"]
-    ours, others = _told_apart(areas)
+    ours, others = _our_row_and_others(areas)
     idle = [area for area in others if not find_method(area["method"]).learns]
     best = (max(areas, key=lambda area: area["mean"]) for areas in (others, idle))
     shown = (f"{each['mean']:.3f}, {find_method(each['method']).title}" for each in best)
@@ -217,7 +217,7 @@ def _first_line(directory: Path, table: str, data: str, protocol: str) -> list[s
     part = read_part(directory, table, data, protocol)
     if part is None:
         return [f"{data}, {protocol}", _MISSING]
-    ours, others = _told_apart(part["rows"])
+    ours, others = _our_row_and_others(part["rows"])
     metrics = columns_of(find_protocol(data, protocol).headline)
     lost: defaultdict[str, list[str]] = defaultdict(list)
     for metric in metrics:
@@ -239,7 +239,7 @@ def _blocks_of(changes: Changes, directory: Path) -> list[str]:
     if part is None:
         return [f"{said}:", _MISSING]
     said += f" (ceiling of all together: {part['ceiling']['scores'][headline]['mean']:.3f}):"
-    ours, others = _told_apart(part["rows"])
+    ours, others = _our_row_and_others(part["rows"])
     lines = []
     for kind, reached in ours["kinds"].items():
         aim = changes.aims.get(kind, changes.others)
@@ -253,7 +253,7 @@ def _blocks_of(changes: Changes, directory: Path) -> list[str]:
     return [said, markdown_table(("change", "queries", "aim", "reached", "best other"), lines)]
 
 
-def _told_apart(rows: Sequence[Row]) -> tuple[Row, list[Row]]:
+def _our_row_and_others(rows: Sequence[Row]) -> tuple[Row, list[Row]]:
     """Our row, and all others."""
     (ours,) = (row for row in rows if row["method"] == METHOD)
     return ours, [row for row in rows if row is not ours]

@@ -312,7 +312,7 @@ class ActorPool(Generic[ValueT]):
         self._tries: Counter[str] = Counter()
         self._seconds: dict[str, float] = {}
         self._bad_starts = _BadStarts(config.max_attempts)
-        self._patience = _Patience()
+        self._patience = _PlaceNotice()
 
     def run(
         self,
@@ -610,7 +610,7 @@ class _BadStarts:
         return WorkerStartError(f"workers do not start: {reasons or reason}")
 
 
-class _Patience:
+class _PlaceNotice:
     """Says that a job waits for a place in the cluster."""
 
     def __init__(self) -> None:

@@ -174,7 +174,7 @@ def _listen() -> None:
     sys.addaudithook(hook)
 
 
-# Modules that were found not to be the user's, by name. A process has thousands of them after each
+# Modules that were found not to be the user's, by name. A process has thousands after each
 # model, and looking at each again took a fifth of the time of small models.
 _passed_over: Final[dict[str, ref[Any]]] = {}
 

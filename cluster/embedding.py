@@ -212,10 +212,10 @@ def _job(
 
 
 def use_shipped_encoder(workspace: Workspace) -> None:
-    """Give a workspace without an encoder the one that ships with NAR, and say so.
+    """Give a workspace without an encoder the shipped encoder, and say so.
 
     Raises:
-        CorpusError: This installation came without one.
+        CorpusError: This installation came without an encoder.
     """
     if workspace.checkpoint.exists():
         return

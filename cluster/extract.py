@@ -10,7 +10,7 @@ import typer
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from nar.answers.naming import tell_unplaced
+from nar.answers.naming import report_unplaced
 from nar.answers.words import assumed_texts, doubts_texts
 from nar.base.asking import Asking
 from nar.base.asking_options import own_models
@@ -231,7 +231,7 @@ def main(
     of_hub = hub.placed(
         [name for name in wanted.names if hub.is_of_hub(name)], hub_place, workspace.root / "hub"
     )
-    tell_unplaced(Zoo(zoo.models, {**zoo.unplaced, **of_hub.unplaced}))
+    report_unplaced(Zoo(zoo.models, {**zoo.unplaced, **of_hub.unplaced}))
     job = ExtractJob(
         thinned([*(each.name for each in zoo.models), *of_hub.shared], limit),
         wanted.skipped,

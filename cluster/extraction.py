@@ -35,7 +35,7 @@ from .journal import (
     Journal,
     Result,
     RunRecord,
-    Settled,
+    SettledModel,
     captured,
     failed,
     merged,
@@ -214,7 +214,7 @@ class Captures:
     """What the journal has of the models of a job; read when it is asked for.
 
     Attributes:
-        journal: The journal, which has every one of them.
+        journal: The journal, which has every model.
         parts: What decides each capture.
         job: Says what is captured for each model.
     """
@@ -223,7 +223,7 @@ class Captures:
     parts: Mapping[str, Mapping[str, str]]
     job: ExtractJob
 
-    def of(self, names: Iterable[str]) -> Iterator[Settled]:
+    def of(self, names: Iterable[str]) -> Iterator[SettledModel]:
         """The captures of models, in the order of names."""
         for name in names:
             captured_as = self.job.captured_as(name)
@@ -336,7 +336,7 @@ class _Summary:
     steps: dict[str, dict[str, float]] = field(default_factory=dict)
     assumed: dict[str, Assumed] = field(default_factory=dict)
 
-    def take(self, settled: Settled, *, is_again: bool) -> None:
+    def take(self, settled: SettledModel, *, is_again: bool) -> None:
         """Sum one capture in.
 
         Args:

@@ -115,7 +115,7 @@ def placed(names: Sequence[str], hub: Path | None, folder: Path) -> HubModels:
     missing = dict.fromkeys(sorted(exact - shared.keys()), f"{place} has no {CONFIG_FILE} of it")
     unmet = [each for each in patterns if not any(fnmatchcase(name, each) for name in shared)]
     missing |= dict.fromkeys(unmet, f"{place} has nothing of such a name")
-    # Neither of two configurations is guessed to be the one that was meant.
+    # Of two configurations none is guessed to be the right one.
     for name in twofold:
         del shared[name]
     used = set(shared.values())

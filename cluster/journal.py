@@ -127,7 +127,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class SettledModel:
     """A model that needs no capture.
 
     Attributes:
@@ -172,17 +172,17 @@ class Journal:
         states = self._store.states()
         self._next = 1 + max((*files, *states), default=-1)
         if not self._store.is_read_only:
-            self._take_in(files, states)
+            self._read_batches(files, states)
 
     def close(self) -> None:
         """Give its file back."""
         self._store.close()
 
-    def find(self, name: str, identity: str) -> Settled | None:
+    def find(self, name: str, identity: str) -> SettledModel | None:
         """The result of a model, if nothing that decides it has changed since."""
         return _settled(self._store.find(name, identity)) if self._next else None
 
-    def latest(self, name: str) -> Settled | None:
+    def latest(self, name: str) -> SettledModel | None:
         """The last result of a model, whatever decided it."""
         return _settled(self._store.latest(name)) if self._next else None
 
@@ -203,7 +203,7 @@ class Journal:
         entry = write_shard(path, rows, level=FAST, note=_packed(BatchNote(items=items, run=run)))
         self._note(number, entry.sha256, items, run)
 
-    def rows(self, wanted: Iterable[Settled]) -> dict[str, Architecture]:
+    def rows(self, wanted: Iterable[SettledModel]) -> dict[str, Architecture]:
         """The rows of models by name; each batch is read once, and the last ones stay in memory.
 
         Raises:
@@ -286,7 +286,7 @@ class Journal:
         for path in (self._file(batch), self._file(batch).with_suffix(_OLD_RECORD)):
             path.unlink(missing_ok=True)
 
-    def _take_in(self, files: Mapping[int, Path], states: Mapping[int, State]) -> None:
+    def _read_batches(self, files: Mapping[int, Path], states: Mapping[int, State]) -> None:
         """Bring the store to the files: a batch that is gone or damaged was never there."""
         gone = [batch for batch in states if batch not in files]
         for batch, path in sorted(files.items()):
@@ -318,11 +318,11 @@ class Journal:
         self._store.note_batch(batch, state, run.model_dump_json(), stored)
 
 
-def _settled(item: StoredItem | None) -> Settled | None:
+def _settled(item: StoredItem | None) -> SettledModel | None:
     if item is None:
         return None
     apart = {"name": item.name, "identity": item.identity, "ingredients": item.ingredients}
-    return Settled(ItemRecord.model_validate({**item.record, **apart}), item.batch, item.name)
+    return SettledModel(ItemRecord.model_validate({**item.record, **apart}), item.batch, item.name)
 
 
 def _state(path: Path, sha256: str) -> State:

@@ -18,7 +18,7 @@ from nar.index.digests import RowDigests, packed_rows
 from nar.index.rows import index_entry
 from nar.own import resolve
 
-from .journal import Journal, Settled
+from .journal import Journal, SettledModel
 from .ledger import Ledger, Record, digest, file_digest
 from .provenance import files_identity, labels_identity, source_name
 
@@ -115,7 +115,9 @@ class Publisher:
         self._journal = journal
 
     def publish(
-        self, shards: Sequence[ShardPlan], settled: Callable[[Iterable[str]], Iterable[Settled]]
+        self,
+        shards: Sequence[ShardPlan],
+        settled: Callable[[Iterable[str]], Iterable[SettledModel]],
     ) -> PublishedShards:
         """Make the directory hold these shards and no others.
 
@@ -170,7 +172,7 @@ class Publisher:
         self._ledger.remove(part)
         return file
 
-    def _write(self, part: str, identity: str, settled: Sequence[Settled]) -> ShardEntry:
+    def _write(self, part: str, identity: str, settled: Sequence[SettledModel]) -> ShardEntry:
         captured = self._journal.rows(settled)
         rows = [self._labelled(captured[each.record.name], each) for each in settled]
         entry = write_shard(self._corpus / f"{part}.parquet", rows)
@@ -179,7 +181,7 @@ class Publisher:
         self._ledger.add(part, record)
         return entry
 
-    def _labelled(self, row: Architecture, settled: Settled) -> Architecture:
+    def _labelled(self, row: Architecture, settled: SettledModel) -> Architecture:
         """The row with its present labels, whose tables change more often than graphs do."""
         declared = self._zoo.get(settled.called)
         if self._journal.run_of(settled.batch).labels != labels_identity():
@@ -191,11 +193,11 @@ class Publisher:
         return called(row, declared.name, family=labels.family, task=labels.task, own=labels.own)
 
 
-def _with_rows(settled: Iterable[Settled]) -> list[Settled]:
+def _with_rows(settled: Iterable[SettledModel]) -> list[SettledModel]:
     return [each for each in settled if each.record.failure is None]
 
 
-def _identity(settled: Sequence[Settled], zoo: Mapping[str, Declared]) -> str:
+def _identity(settled: Sequence[SettledModel], zoo: Mapping[str, Declared]) -> str:
     rows = [part for each in settled for part in (each.called, each.record.content)]
     known = (zoo[each.called] for each in settled if each.called in zoo)
     labels = [each.labels.model_dump_json() for each in known if each.labels != NO_LABELS]

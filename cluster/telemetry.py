@@ -48,8 +48,8 @@ _OF: Final = ("job", "workspace")
 
 
 @dataclass(frozen=True, slots=True)
-class Of:
-    """Whose metrics these are.
+class MetricLabels:
+    """The job and the workspace that metrics belong to.
 
     Attributes:
         job: Name of the job.
@@ -69,7 +69,7 @@ class TelemetryActor:
     """Shows the metrics of every job of a cluster."""
 
     def __init__(self) -> None:
-        self._shown: defaultdict[tuple[str, Of], set[str]] = defaultdict(set)
+        self._shown: defaultdict[tuple[str, MetricLabels], set[str]] = defaultdict(set)
         self._gauges = {
             "outcome": Gauge("nar_job_records", "Records of a job.", (*_OF, "outcome")),
             "state": Gauge("nar_job_shards", "Shards of a job.", (*_OF, "state")),
@@ -83,7 +83,9 @@ class TelemetryActor:
         )
         self._failed = RunCounter("nar_job_failed_runs", "Runs that failed.", (*_OF, "reason"))
 
-    def show(self, of: Of, counts: Mapping[str, Mapping[str, float]], left_s: float) -> None:
+    def show(
+        self, of: MetricLabels, counts: Mapping[str, Mapping[str, float]], left_s: float
+    ) -> None:
         """Show how far a job is.
 
         Args:
@@ -95,17 +97,17 @@ class TelemetryActor:
             self._set(label, of, values)
         self._left.set(left_s, of.labels)
 
-    def _set(self, label: str, of: Of, counts: Mapping[str, float]) -> None:
+    def _set(self, label: str, of: MetricLabels, counts: Mapping[str, float]) -> None:
         """Set a gauge; a value of the label that only an earlier run had gets 0."""
         self._shown[label, of] |= counts.keys()
         for name in self._shown[label, of]:
             self._gauges[label].set(counts.get(name, 0), {**of.labels, label: name})
 
-    def succeed(self, of: Of, at: float) -> None:
+    def succeed(self, of: MetricLabels, at: float) -> None:
         """Show when a job has succeeded."""
         self._success.set(at, of.labels)
 
-    def fail(self, of: Of, reason: str) -> None:
+    def fail(self, of: MetricLabels, reason: str) -> None:
         """Count a run that failed."""
         self._failed.inc(1, {**of.labels, "reason": reason})
 
@@ -160,9 +162,9 @@ class JobTelemetry:
         self.actor.show.remote(self.of, counts, left_s)
 
     @property
-    def of(self) -> Of:
-        """Whose metrics these are."""
-        return Of(self.job, self.workspace)
+    def of(self) -> MetricLabels:
+        """The job and the workspace that metrics belong to."""
+        return MetricLabels(self.job, self.workspace)
 
 
 @contextmanager
@@ -181,17 +183,17 @@ def job_telemetry(job: JobName, root: Path | None = None) -> Iterator[JobTelemet
         yield telemetry
     except Exception as error:
         if telemetry.actor is not None:
-            _tell(telemetry, "failure", telemetry.actor.fail, type(error).__name__)
+            _report_end(telemetry, "failure", telemetry.actor.fail, type(error).__name__)
         raise
     telemetry.total = telemetry.records.total()
     telemetry.send()
     if root is not None:
         _keep(telemetry, root / "metrics")
     if telemetry.actor is not None:
-        _tell(telemetry, "success", telemetry.actor.succeed, time.time())
+        _report_end(telemetry, "success", telemetry.actor.succeed, time.time())
 
 
-def _tell(telemetry: JobTelemetry, what: str, method: Any, value: object) -> None:  # noqa: ANN401
+def _report_end(telemetry: JobTelemetry, what: str, method: Any, value: object) -> None:  # noqa: ANN401
     """Tell the actor how a job ended, which may have been lost with a node."""
     try:
         ray.get(method.remote(telemetry.of, value), timeout=WAIT_S)

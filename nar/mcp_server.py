@@ -2,7 +2,7 @@
 
 It speaks over standard input and output to the program that has started it, and opens no port.
 Questions come from a language model: names are looked up or captured, and a file of the user is
-read only if that runs none of its code, unless the one who starts the server lets it run. Files lie
+read only if that runs none of its code, unless whoever starts the server lets it run. Files lie
 below the folders that the server was given, and are read in a process of their own, with bounds.
 """
 
@@ -166,7 +166,7 @@ def file_of(name: str) -> Path | None:
 
 
 def check_place(name: str, roots: Sequence[Path]) -> None:
-    """See that a name, if it means a file, means one that may be asked about.
+    """See that a name, if it means a file, means a file that may be asked about.
 
     Raises:
         InvalidInputError: The file lies elsewhere.

@@ -84,7 +84,7 @@ def pytest_collection_modifyitems(items):
 
 
 def turn(item):
-    """When a test is begun; of those of the Milvus server, what needs Ray is last."""
+    """When a test is begun; of the Milvus server's tests, what needs Ray is last."""
     scope = together(item.nodeid)
     needs_both = scope == OF_SERVER and "ray_cluster" in getattr(item, "fixturenames", ())
     return PLACES.get(scope, len(PLACES)), needs_both

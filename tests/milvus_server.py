@@ -16,7 +16,7 @@ import yaml
 from waiting import wait_for
 
 COMMAND = Path(__file__).parents[1] / ".venv-milvus/bin/milvus-server"
-# A start takes about 25 s, on a busy machine 60. One that takes longer never ends.
+# A start takes about 25 s, on a busy machine 60. A start that takes longer never ends.
 START_LIMIT_S = 120.0
 STARTS = 3
 
@@ -54,7 +54,7 @@ def running_milvus(directory: Path, port: int) -> Iterator[MilvusServer]:
 
     The command looks for ports that are free (9091, 53100 and more), closes them, and Milvus opens
     them a little later. Whoever takes one meanwhile, another start or an outgoing connection, makes
-    Milvus wait without end: so starts take turns, and one that takes too long is made again.
+    Milvus wait without end: so starts take turns, and a start that takes too long is made again.
     """
     assert COMMAND.exists(), f"{COMMAND} is missing: `make milvus`, or -m 'not milvus_server'"
     with _turn_to_start():

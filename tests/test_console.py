@@ -73,7 +73,7 @@ def test_a_log_is_not_silent_while_one_item_takes_long(monkeypatch):
         assert advance.wait(lambda: {"slow.py:net": 31.0, "b.onnx": 2.0}) == 30
         assert advance.wait(lambda: {"slow.py:net": 31.0}) == 30
     waited = "waiting for slow.py:net (31 s), b.onnx (2 s)"
-    # Four seconds are the median of what is done, and two workers share the one that is left.
+    # Four seconds are the median of what is done, and two workers share the item that is left.
     assert text.getvalue() == f"capturing: 3/4, 2 s left; {waited}\n"
 
 

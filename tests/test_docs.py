@@ -270,7 +270,7 @@ def test_the_reference_has_every_public_name():
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The site, built strictly, in a process of its own: Sphinx changes the one that it runs in."""
+    """The site, built strictly, in a process of its own, which Sphinx changes."""
     folder = tmp_path_factory.mktemp("site")
     command = [
         sys.executable,
@@ -305,7 +305,7 @@ def test_the_site_fetches_nothing(site):
 
 @pytest.mark.slow
 def test_the_site_says_how_each_part_is_used(site):
-    # Sphinx has pages of its own, such as search.html, which would take the place of one of these.
+    # Sphinx has pages of its own, such as search.html, which would replace a page of docs.
     pages = {page.stem for page in (ROOT / "docs").glob("*.md")}
     assert len(pages) >= 10
     assert pages & {"genindex", "search"} == set()

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from nar.answers.answer import NoGraphs
-from nar.answers.origin import Own, built_upon, oldest_first, origins
+from nar.answers.origin import OriginQuery, built_upon, oldest_first, origins
 from nar.ask import search
 from nar.graphs.architecture import Labels, architecture
 from nar.graphs.canonical import canonical
@@ -53,16 +53,16 @@ class Known:
 
 def test_its_own_family_and_design_are_left_out():
     hits = [hit("a", "resnext", 0.9), hit("b", "other", 0.8, "d"), hit("c", "resnet", 0.7)]
-    own = Own(None, frozenset({"resnext"}), frozenset({"d" * 64}))
+    own = OriginQuery(None, frozenset({"resnext"}), frozenset({"d" * 64}))
     assert names(origins(own, hits, NoGraphs())) == ["c"]
 
 
 def test_a_family_that_others_were_built_upon_comes_a_little_earlier():
     near, likely = hit("a", "no_such_family", 0.75), hit("b", "resnet", 0.72)
-    assert names(origins(Own(None), [near, likely], NoGraphs())) == ["b", "a"]
+    assert names(origins(OriginQuery(None), [near, likely], NoGraphs())) == ["b", "a"]
     far = replace(likely, score=0.5)
-    assert names(origins(Own(None), [near, far], NoGraphs())) == ["a", "b"]
-    assert origins(Own(None), [near, likely], NoGraphs())[0].score == 0.72  # cosines stay
+    assert names(origins(OriginQuery(None), [near, far], NoGraphs())) == ["a", "b"]
+    assert origins(OriginQuery(None), [near, likely], NoGraphs())[0].score == 0.72  # cosines stay
 
 
 def test_what_is_added_grows_ever_slower():
@@ -85,14 +85,14 @@ def test_parts_of_it_and_wholes_around_it_are_left_out():
     )
     known = Known(trunk=trunk, bert=whole)
     hits = [hit("trunk", "x", 0.9), hit("bert", "y", 0.8)]
-    assert names(origins(Own(head), hits, known)) == ["bert"]
-    assert names(origins(Own(trunk), [hit("head", "x", 0.9)], Known(head=head))) == []
+    assert names(origins(OriginQuery(head), hits, known)) == ["bert"]
+    assert names(origins(OriginQuery(trunk), [hit("head", "x", 0.9)], Known(head=head))) == []
 
 
 def test_no_more_nodes_are_compared_than_there_is_room_for():
     known = Known(a=canonical(resnet([1, 1])), b=canonical(resnet([1, 1])))
     hits = [hit("a", "x", 0.9, nodes=60), hit("b", "y", 0.8, nodes=60)]
-    own = Own(canonical(resnet([1, 1])))
+    own = OriginQuery(canonical(resnet([1, 1])))
     origins(own, hits, known, max_nodes=100)
     assert known.asked == [(["a"], {"a"})]
 
@@ -100,7 +100,7 @@ def test_no_more_nodes_are_compared_than_there_is_room_for():
 @pytest.mark.parametrize("count", [0, 1])
 def test_nothing_near_is_nothing(count):
     hits = [hit("a", "x", 0.9)][:count]
-    assert len(origins(Own(None), hits, NoGraphs())) == count
+    assert len(origins(OriginQuery(None), hits, NoGraphs())) == count
 
 
 @pytest.mark.slow

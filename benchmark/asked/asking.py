@@ -156,7 +156,7 @@ def _captured(name: str) -> tuple[Any, float]:
 def ask_all(
     questions: Sequence[Question], *, are_asked: bool = True
 ) -> Generator[Asked, None, None]:
-    """Ask questions in a process beside this one, and in another after one that ends it.
+    """Ask questions in a process beside this one; a question that ends it is followed by a new one.
 
     Args:
         questions: The questions; those of one library import it once.

@@ -38,8 +38,8 @@ class _TooLongError(BaseException):
 class Witness:
     """Notes programs, connections and writes outside temporary folders, while it listens.
 
-    Python asks its audit hooks in the order in which they came: one that came after the guard's
-    hears only what that let pass.
+    Python asks its audit hooks in the order in which they came: a hook that came after the
+    guard's hears only what the guard let pass.
     """
 
     def __init__(self) -> None:

@@ -56,7 +56,7 @@ def classes(
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         answers = pool.map(lambda asked: list(ask_all(asked)), questions)
         kept: list[Asked] = []
-        for answer in _told(answers):
+        for answer in _reported(answers):
             kept.append(answer)
             # A run takes long: what is there stays if it ends.
             _keep(results, "again" if again and half == "test" else half, kept)
@@ -70,7 +70,7 @@ def written(results: Results = None) -> None:
     from benchmark.asked.written import written_networks
 
     answers = ask_all([each.question for each in written_networks()])
-    _keep(results, "written", list(_told([list(answers)])))
+    _keep(results, "written", list(_reported([list(answers)])))
 
 
 @app.command("repositories")
@@ -160,7 +160,7 @@ def draw(
         drawing.draw(found, target)
 
 
-def _told(answers: "Iterator[list[Asked]] | Sequence[list[Asked]]") -> "Iterator[Asked]":
+def _reported(answers: "Iterator[list[Asked]] | Sequence[list[Asked]]") -> "Iterator[Asked]":
     """The answers one by one, and a line of each that is not right; how many at the end."""
     counts: Counter[str] = Counter()
     for several in answers:

@@ -204,9 +204,9 @@ def _of_repositories(measured: Measured) -> Iterator[str]:
         "that a seed draws. Their code is not here; it ran in a box without network and with a "
         "read-only disk. Effects are programs, connections and writes that got past the guard, "
         "noted behind it. Those chosen last are the first twenty of a list of well-known "
-        "repositories of as many fields, which was written down before any was opened; one that "
-        "was too large to be brought gave way to the next. Where the class alone fails, a wrapper "
-        "as `nar wrap` prints it was filled in by hand, in so many lines."
+        "repositories of as many fields, which was written down before any was opened; a "
+        "repository that was too large to be brought gave way to the next. Where the class "
+        "alone fails, a wrapper as `nar wrap` prints it was filled in by hand, in so many lines."
     )
     for purpose in _TITLES:
         answers: Sequence[Answer] = getattr(measured, purpose)

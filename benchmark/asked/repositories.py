@@ -104,7 +104,7 @@ def repositories(purpose: str = "") -> Iterator[Repository]:
 
 
 def others_of(repository: Repository, folder: Path) -> list[str]:
-    """Classes beside the main one that a seed draws from the files of a repository."""
+    """Classes beside the main class, which a seed draws from the files of a repository."""
     found = {f"{each.path.relative_to(folder)}:{each.name}" for each in modules_of(folder)}
     others = sorted(found - {repository.main})
     random.Random(f"{_SEED} {repository.name}").shuffle(others)
@@ -132,7 +132,7 @@ def ask_in_box(
         for answer in _answers(whole, folders.resolve(), [str(box), str(scratch.resolve())]):
             yield answer
             del left[0]
-        if left:  # the process ended at the first of those that are left
+        if left:  # the process ended at the first question that is left
             repository, asked = left.pop(0)
             is_main = asked == repository.main
             yield Answer(

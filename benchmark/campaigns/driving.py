@@ -1,4 +1,4 @@
-"""Drivers of bulk jobs: the commands as processes, forked from one that has imported everything.
+"""Drivers of bulk jobs: the commands as processes, forked after everything is imported.
 
 A driver that starts from nothing imports for seconds; a campaign starts hundreds.
 """
@@ -55,15 +55,15 @@ class Driver:
         return code
 
     @cached_property
-    def said(self) -> str:
-        """All that it said, once it has ended."""
+    def output(self) -> str:
+        """All that the driver printed, once it has ended."""
         return self.log.read_text()
 
     @property
     def is_clear(self) -> bool:
         """Whether it ended with an error of ours, and nothing else but progress."""
-        return "Traceback" not in self.said and any(
-            line.startswith("error ") for line in self.said.splitlines()
+        return "Traceback" not in self.output and any(
+            line.startswith("error ") for line in self.output.splitlines()
         )
 
 

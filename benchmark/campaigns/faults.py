@@ -173,7 +173,7 @@ class Field:
         code = driver.ended(LIMIT_S)
         struck = struck or mark.exists()
         end = self._end_of(job, workspace, driver, code, wanted)
-        said = _last_error(driver.said)
+        said = _last_error(driver.output)
         shutil.rmtree(workspace.root)
         seconds = round(time.monotonic() - began, 1)
         return Run(number, self._seed, kind_name, job_name, at, struck, end, said, seconds)
@@ -194,7 +194,7 @@ class Field:
             workspace = fresh(self._scene, f"usual {name}", job, None)
             driver = self._start(job, workspace, None)
             code = driver.ended(LIMIT_S)
-            assert code == 0, f"an undisturbed run of {name} ended with {code}: {driver.said}"
+            assert code == 0, f"an undisturbed run of {name} ended with {code}: {driver.output}"
             self._usual[name] = (job.digest(workspace), time.monotonic() - began)
             if name == "extract":
                 keep_corpus(self._scene, workspace)
@@ -214,18 +214,18 @@ class Field:
     ) -> str:
         """What the run came to; a rerun included where it did not succeed."""
         if code is None:
-            return f"it did not end within {LIMIT_S:g} s: {driver.said[-300:]}"
+            return f"it did not end within {LIMIT_S:g} s: {driver.output[-300:]}"
         if (workspace.root / "nar.yaml").exists():
             self._store.up()
         if code == 0:
             return "equal" if job.digest(workspace) == wanted else "silently other"
         # Who was killed could say nothing.
         if code > 0 and not driver.is_clear:
-            return f"no clear error: {driver.said[-300:]}"
+            return f"no clear error: {driver.output[-300:]}"
         again = self._start(job, workspace, None)
         code = again.ended(LIMIT_S)
         if code != 0:
-            return f"the rerun ended with {code}: {again.said[-300:]}"
+            return f"the rerun ended with {code}: {again.output[-300:]}"
         return "repaired" if job.digest(workspace) == wanted else "the rerun left something else"
 
 

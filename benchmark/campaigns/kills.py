@@ -172,7 +172,7 @@ class Builds:
         return faults
 
     def _fitting(self) -> tuple[int, int]:
-        """The versions that may be published: the one that was built, or the one before."""
+        """The versions that may be published: the version that was built, or the version before."""
         return self.version, self.version - 1
 
     def _missing(self, index: ArchitectureIndex, said: list[str]) -> list[str]:

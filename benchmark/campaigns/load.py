@@ -122,7 +122,7 @@ def open_loop(
     deadline_s: float,
     seed: int,
 ) -> Load:
-    """Calls come at random times, so many a second, whatever became of those before."""
+    """Calls come at random times, so many a second, whatever became of earlier calls."""
     calls = _prepared(requests, deadline_s)
     ended: list[Ended] = []
     late_s = 0.0

@@ -245,7 +245,7 @@ def _sequences(subjects: Subjects, number: int, count: int) -> tuple[int, str]:
                 done += 1
                 subjects.do(operation, oracle)
         except Exception as error:
-            # The last one that fails is the shortest.
+            # The last sequence that fails is the shortest.
             said = f"{type(error).__name__}: {error}; {list(operations)}"
             raise
 

@@ -196,7 +196,7 @@ def _corpus(random: Random) -> dict[str, int]:
 
 
 def _changed(random: Random, corpus: Versions) -> dict[str, int]:
-    """The same corpus without one row, or with one that is new or another."""
+    """The same corpus without one row, or with a new or a changed row."""
     name = random.choice(NAMES)
     rest = {each: version for each, version in corpus.items() if each != name}
     return rest if rest and random.random() < 1 / 3 else {**rest, name: random.randint(0, 2)}

@@ -52,7 +52,7 @@ CODE_NAMES: Final = {code.value[0]: code.name for code in grpc.StatusCode}
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """How a call ended; of one that was answered, how its only item did.
+    """How a call ended; where it was answered, how its only item ended.
 
     Attributes:
         code: Name of the status.

@@ -1,6 +1,6 @@
 """Statuses: every error that becomes a status is met from outside, by every method that can.
 
-A status of the server without a scene is a fault, and so is one that the contract does not tell.
+A status of the server without a scene is a fault, as is a status that the contract lacks.
 """
 
 import re

@@ -111,7 +111,7 @@ class Store(Options):
 def store(told: Store) -> Iterator[Tally]:
     """Make each fault in turn."""
     with tempfile.TemporaryDirectory() as directory, ExitStack() as stack:
-        behind = Behind(Path(directory), stack, told.seed)
+        behind = ServerWithStore(Path(directory), stack, told.seed)
         scenes: list[Callable[[], list[str]]] = [
             *(behind.hung, behind.slow, behind.gone, behind.restarted),
             full_store_faults,
@@ -123,7 +123,7 @@ def store(told: Store) -> Iterator[Tally]:
             yield Tally(done, len(scenes), dict(behind.figures), tuple(faults))
 
 
-class Behind:
+class ServerWithStore:
     """A server of the atlas, and the Milvus server behind it.
 
     Attributes:
@@ -188,7 +188,7 @@ class Behind:
         return self._is_well("restarted")
 
     def _await_store(self, scene: str) -> None:
-        """Wait until the store itself answers; one that does not come up is started once more."""
+        """Wait until the store itself answers; if it does not come up, it is started once more."""
         began = time.monotonic()
         for _ in range(STARTS):
             with suppress(AssertionError):
@@ -208,7 +208,10 @@ class Behind:
         try:
             vector = self._vectors[0].tolist()
             client.search(IndexConfig().alias, [vector], limit=1, timeout=TIMEOUT_S)
-        except (MilvusException, grpc.RpcError):  # of one that is late, grpc's own comes through
+        except (
+            MilvusException,
+            grpc.RpcError,
+        ):  # where an answer is late, grpc's own error comes through
             return False
         finally:
             client.close()
@@ -263,7 +266,7 @@ class Behind:
 
 
 def _code_of(call: grpc.Future) -> str:
-    """How a search ended; of one that was answered, how its item did."""
+    """How a search ended; where it was answered, how its item ended."""
     if call.code() is not grpc.StatusCode.OK:
         return call.code().name
     answer: wire.SearchResponse = call.result()

@@ -42,7 +42,7 @@ class Store:
     server: MilvusServer | None = None
 
     def up(self) -> MilvusServer:
-        """The server, once it answers; one that does not come up is started once more."""
+        """The server, once it answers; if it does not come up, it is started once more."""
         for _ in range(STARTS):
             if self.server is None or self.server.process.poll() is not None:
                 self.directory.mkdir(exist_ok=True)

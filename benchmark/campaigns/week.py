@@ -1,7 +1,7 @@
 """Week: five days of a company with a zoo of its own, on Ray with two nodes, Milvus and Prometheus.
 
-Monday all models; Tuesday ten new, five gone, three changed through what they import, one that
-hangs, and the driver killed; Wednesday another encoder beside the old one, the switch, and back;
+Monday all models; Tuesday ten new, five gone, three changed by their imports, a model that hangs,
+and the driver killed; Wednesday another encoder beside the old one, the switch, and back;
 Thursday the store away, a full disk, a token taken away, and an increment; Friday back to how
 Tuesday was. After each day every row, every label and the answers are compared with what a build
 from nothing gives.
@@ -97,7 +97,7 @@ def week(told: Week) -> Iterator[Tally]:
     """Live through it, day by day."""
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="week-")))
-        company = Company(place, stack, told)
+        company = Deployment(place, stack, told)
         days = (
             company.monday,
             company.tuesday,
@@ -115,7 +115,7 @@ def week(told: Week) -> Iterator[Tally]:
             yield company.tally(done)
 
 
-class Company:
+class Deployment:
     """Its zoo, its cluster, its index, its server, and who watches them.
 
     Args:
@@ -131,7 +131,7 @@ class Company:
     def __init__(self, place: Path, stack: ExitStack, told: Week) -> None:
         self.figures: dict[str, float] = {}
         self.faults: list[str] = []
-        self._place, self._stack, self._told = place, stack, told
+        self._place, self._stack, self._options = place, stack, told
         self._zoo = WeekZoo(place / "zoo", told.models)
         self._work = place / "work"
         self._sizes = place / "sizes.yaml"
@@ -154,7 +154,7 @@ class Company:
 
     def tally(self, days: int) -> Tally:
         """What was found, after so many days: models on each day are what is compared."""
-        models = self._told.models
+        models = self._options.models
         return Tally(days * models, DAYS * models, dict(self.figures), tuple(self.faults))
 
     # The days.
@@ -206,7 +206,7 @@ class Company:
         with self._step("thu_away"):
             self._lose_the_store()
         self._compare("thursday, the store back", "tuesday")
-        if self._told.store == "lite":
+        if self._options.store == "lite":
             with self._step("thu_full"):
                 self._fill_the_disk()
         with self._step("thu_token"):
@@ -225,7 +225,7 @@ class Company:
         first = history[0]["number"]
         self.figures["jobs_in_history"] = len(history)
         with self._step("fri_rollback"):
-            if self._told.store == "server":
+            if self._options.store == "server":
                 with self._load("friday"):
                     self._nar("index", "rollback", str(first), "--json")
             else:
@@ -333,7 +333,7 @@ class Company:
 
     def _make_room(self) -> None:
         """A `.db` belongs to one process."""
-        if self._told.store == "lite":
+        if self._options.store == "lite":
             for server in self._servers.values():
                 server.stop()
 
@@ -377,7 +377,7 @@ class Company:
         """A server whose store is away answers from memory, says so, and stays ready."""
         name = self._fresh["tuesday"][0].name
         with self._asking() as client:
-            if self._told.store == "lite":
+            if self._options.store == "lite":
                 _kill_lite(self._servers[IndexConfig().alias])
                 client.search(name)
                 return
@@ -387,9 +387,9 @@ class Company:
             self._becomes("thursday: stale_since is not said", partial(_is_stale, client, name))
             if self._metric("nar_serving") != 1 or self._metric("nar_index_stale") != 1:
                 self.faults.append("thursday: a server with rows in memory is not ready, or silent")
-            if self._told.away_s > ALERT_AFTER_S:
+            if self._options.away_s > ALERT_AFTER_S:
                 self._fires("NarStoreAway")
-            Event().wait(max(0.0, self._told.away_s - (time.monotonic() - gone)))
+            Event().wait(max(0.0, self._options.away_s - (time.monotonic() - gone)))
             if not client.search(name).hits:
                 self.faults.append("thursday: no answer from memory")
             self._milvus = self._started_milvus()

@@ -104,7 +104,7 @@ class WeekZoo:
         self._write()
 
     def tuesday(self) -> None:
-        """Ten new, five gone, three changed through what they import, one that hangs."""
+        """Ten new, five gone, three changed through what they import, a model that hangs."""
         made = len([row for row in self.named if row["name"].startswith("nets/")])
         self._declare_nets(range(made, made + NEW // 2))
         configs = len(list((self.root / "configs").iterdir()))

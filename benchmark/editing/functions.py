@@ -97,7 +97,7 @@ def _group_norm(width: int) -> nn.GroupNorm:
 
 
 class _Norm(nn.Module):
-    """A norm over the last axis, or over channels that come first, as the one that it stands for.
+    """A norm over the last axis, or over channels that come first, as the norm that it replaces.
 
     Args:
         norm: The new norm.

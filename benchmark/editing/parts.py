@@ -185,7 +185,7 @@ def _trunk(graph: ComputationalGraph) -> Mask:
 
 
 def _leads_to(graph: ComputationalGraph, wanted: Mask) -> Mask:
-    """Which nodes are wanted, or reach one that is."""
+    """Which nodes are wanted, or reach a wanted node."""
     leads = wanted.copy()
     by_target = np.argsort(-graph.edge_index[1], kind="stable")
     for source, target in graph.edge_index.T[by_target].tolist():

@@ -125,7 +125,7 @@ def run_once(module: nn.Module, inputs: CaptureInputs, hooks: list[Any]) -> None
     Args:
         module: With its hooks.
         inputs: Its call.
-        hooks: Handles of those hooks, which are gone afterwards.
+        hooks: Handles of the module's hooks, which are gone afterwards.
 
     Raises:
         CaptureError: The model does not run.

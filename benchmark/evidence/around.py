@@ -22,7 +22,7 @@ _WIDTH: Final = 768
 _WITHOUT_ADAPTER: Final = 1_000_000
 
 
-class Grown:
+class GraphEditor:
     """A graph that gets further nodes.
 
     Args:
@@ -82,7 +82,7 @@ def wrapped(graph: ComputationalGraph, wrapping: str) -> ComputationalGraph | No
         graph: A valid graph in canonical order.
         wrapping: What is put around it.
     """
-    grown = Grown(graph)
+    grown = GraphEditor(graph)
     for part in wrapping.split():
         kind, *given = part.split(":")
         if not _KINDS[kind](grown, given):
@@ -90,7 +90,7 @@ def wrapped(graph: ComputationalGraph, wrapping: str) -> ComputationalGraph | No
     return grown.graph()
 
 
-def _on_result(grown: Grown, given: Sequence[str]) -> bool:
+def _on_result(grown: GraphEditor, given: Sequence[str]) -> bool:
     """The last result in canonical order is read by a chain of operators."""
     value = grown.results()[-1]
     for operator in given[0].split(","):
@@ -98,7 +98,7 @@ def _on_result(grown: Grown, given: Sequence[str]) -> bool:
     return True
 
 
-def _on_input(grown: Grown, given: Sequence[str]) -> bool:
+def _on_input(grown: GraphEditor, given: Sequence[str]) -> bool:
     """Each operator reads the first input that is no table of words."""
     inputs = [node for node, op in enumerate(grown.op_ids) if op == _INPUT]
     if not inputs:
@@ -112,7 +112,7 @@ def _on_input(grown: Grown, given: Sequence[str]) -> bool:
     return True
 
 
-def _adapters(grown: Grown, given: Sequence[str]) -> bool:
+def _adapters(grown: GraphEditor, given: Sequence[str]) -> bool:
     """A share of the linear layers get a low-rank change; which layers is drawn."""
     rank, share = int(given[0]), float(given[1])
     layers = [node for node, op in enumerate(grown.op_ids) if op == _LINEAR]
@@ -134,14 +134,14 @@ def _adapters(grown: Grown, given: Sequence[str]) -> bool:
     return bool(chosen) and grown.parameters > _WITHOUT_ADAPTER
 
 
-def _output(grown: Grown, _given: Sequence[str]) -> bool:
+def _output(grown: GraphEditor, _given: Sequence[str]) -> bool:
     """A value in the middle is pooled and projected, too."""
     middle = len(grown.op_ids) // 2
     grown.add("linear", [grown.add("mean", [middle])])
     return True
 
 
-_KINDS: Final[dict[str, Callable[[Grown, Sequence[str]], bool]]] = {
+_KINDS: Final[dict[str, Callable[[GraphEditor, Sequence[str]], bool]]] = {
     "result": _on_result,
     "input": _on_input,
     "adapters": _adapters,

@@ -32,7 +32,7 @@ _PARTS: Final = frozenset[Part]({"resemblance", "family", "trunk", "part_of", "b
 # Words that name a family; the others say that none is near.
 _NAMING: Final = ("variant", "family")
 _FIRST: Final = 5
-_SAID: Final = (
+_INTRODUCTION: Final = (
     "Designs that were written by hand from their papers, each with the family that an expert "
     "would say, ask the shipped atlas. A verdict is right where it names that family, or one of "
     "the same design, whatever its strength; of a design whose family the atlas lacks, where it "
@@ -137,7 +137,7 @@ def told(held: Sequence[Held]) -> list[Told]:
 
 def as_markdown(held: Sequence[Held]) -> str:
     """The page: what was said of each design, half by half."""
-    blocks = ["# Designs written by hand", f"```sh\n{COMMAND}\n```", _SAID]
+    blocks = ["# Designs written by hand", f"```sh\n{COMMAND}\n```", _INTRODUCTION]
     for each in held:
         own = told([each])
         blocks += [f"## {each.capitalize()}", _summary(own), _words(own), _lines(own)]

@@ -53,7 +53,7 @@ _SEED: Final = 0
 # Sizes in operators at which comparisons are timed, with so many pairs each.
 _TIMED: Final = ((1_000, 20), (10_000, 3))
 _SHOWN_WRONG: Final = 40
-_SAID: Final = (
+_INTRODUCTION: Final = (
     "*named*: the sentence names the edit that was made; *alone*: and nothing else. "
     "*operators*: it names what has no name in the field, by its operators. Most that is named "
     "beside an edit follows from it: where a branch becomes deeper than another one, the canonical "
@@ -130,7 +130,7 @@ def write_page(results: Path) -> None:
 
 def as_markdown(held: Sequence[Held]) -> str:
     """The page: how often a sentence names an edit, by kind; and how long it takes."""
-    blocks = ["# Differences in words", f"```sh\n{COMMAND}\n```", _SAID]
+    blocks = ["# Differences in words", f"```sh\n{COMMAND}\n```", _INTRODUCTION]
     for each in held:
         told = list(tell(each))
         blocks += [f"## {each.capitalize()}", _table(told), *_wrong(told)]

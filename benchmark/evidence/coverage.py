@@ -45,7 +45,7 @@ _NOT_ASKED: Final = "The half that tests has not been asked yet: `--results resu
 _ASKED: Final = 1_000
 _SEED: Final = 0
 _WORDS: Final[tuple[Word, ...]] = get_args(Word)
-_SAID: Final = (
+_INTRODUCTION: Final = (
     "Share of the operators of a design that no known architecture has in the same surroundings of "
     "two steps, on the normal form: its quartiles for each class, and how often each word is said. "
     "'Known' says that nothing in it is new, and not that the whole is known. Models in wrappings "
@@ -175,7 +175,7 @@ def _new(graph: ComputationalGraph) -> float:
 def as_markdown(held: Sequence[Held]) -> str:
     """The page."""
     known = _Owners()
-    blocks = ["# What is new in a design", f"```sh\n{COMMAND}\n```", _SAID]
+    blocks = ["# What is new in a design", f"```sh\n{COMMAND}\n```", _INTRODUCTION]
     if "test" not in held:
         blocks.append(_NOT_ASKED)
     for each in held:

@@ -28,7 +28,7 @@ COMMAND: Final = "python -m benchmark false-known --results results"
 # Chosen: with none of so many, the share is below 0.006 in 95 of 100 draws.
 ROWS, CHANGED = 500, 500
 _SEED: Final = 7
-_SAID: Final = (
+_INTRODUCTION: Final = (
     "Designs that the index does not have, and how many of them it says that it knows, as they are "
     "or behind a wrapping. What is said of the latter stands below: another known model is inside "
     "them, operator for operator."
@@ -36,7 +36,7 @@ _SAID: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class FalseVerdict:
     """What was said of a design that is not known.
 
     Attributes:
@@ -75,18 +75,18 @@ class Without:
         return [row for row in rows if row.topology != own[0] and row.inference != own[1]]
 
 
-def said() -> Iterator[Said]:
+def false_verdicts() -> Iterator[FalseVerdict]:
     """Of rows that are taken away, and of edits."""
     content = read_atlas(shipped_atlas())
     for item in _rows(content.rows):
-        yield _said_of(Retriever(content.embedder, Without(content.index, item)), item, "a row")
+        yield _verdict_of(Retriever(content.embedder, Without(content.index, item)), item, "a row")
     known = {row.topology for row in content.rows} | {row.inference for row in content.rows}
     retriever = Retriever(content.embedder, content.index)
     path = package_path("data", "changed.parquet", package="benchmark")
     edits = [item for item in read_shard(path) if item.labels.source == EDITS]
     new = [x for x in edits if x.topology not in known and x.inference not in known]
     for item in sorted(new, key=lambda x: order(_SEED, x.labels.name))[:CHANGED]:
-        yield _said_of(retriever, item, "an edit")
+        yield _verdict_of(retriever, item, "an edit")
 
 
 def _rows(rows: Sequence[IndexRow]) -> list[Architecture]:
@@ -96,24 +96,24 @@ def _rows(rows: Sequence[IndexRow]) -> list[Architecture]:
     return [*Corpus(shipped_corpus()).graphs(names, sources_of(names)).values()]
 
 
-def _said_of(retriever: Retriever, item: Architecture, kind: str) -> Said:
+def _verdict_of(retriever: Retriever, item: Architecture, kind: str) -> FalseVerdict:
     answer = retriever.answer(Query(item, top_k=1))
     is_known = bool(answer.same_network or answer.same_at_inference or answer.same_design)
     inside = [each.text for each in sentences(answer) if each.part == "wrapped"]
-    return Said(item.labels.name, kind, is_known, " ".join(inside))
+    return FalseVerdict(item.labels.name, kind, is_known, " ".join(inside))
 
 
 def as_markdown() -> str:
     """The page."""
-    told = list(said())
+    verdicts = list(false_verdicts())
     rows = []
-    for kind in dict.fromkeys(each.kind for each in told):
-        own = [each for each in told if each.kind == kind]
+    for kind in dict.fromkeys(each.kind for each in verdicts):
+        own = [each for each in verdicts if each.kind == kind]
         counts = (sum(each.is_known for each in own), sum(bool(each.wrapped) for each in own))
         rows.append([kind, str(len(own)), *map(str, counts)])
     header = ("design", "asked", "said to be known", "said to hold a known one")
-    inside = "\n".join(f"- {each.name}: {each.wrapped}" for each in told if each.wrapped)
-    blocks = ["# What is falsely known", f"```sh\n{COMMAND}\n```", _SAID]
+    inside = "\n".join(f"- {each.name}: {each.wrapped}" for each in verdicts if each.wrapped)
+    blocks = ["# What is falsely known", f"```sh\n{COMMAND}\n```", _INTRODUCTION]
     return "\n\n".join([*blocks, markdown_table(header, rows), inside]) + "\n"
 
 

@@ -29,7 +29,7 @@ _OTHER_RADII: Final = (1, 2, 4)
 _AGREEMENTS: Final = (0.5, 0.6, 0.7)
 _SCORES: Final = (0.0, 0.7, 0.75, 0.8, 0.9)
 _PARTS: Final = ("queries", "reached", "contained", "named", "of its family", "any")
-_SAID: Final = (
+_INTRODUCTION: Final = (
     "Parts of models ask the shipped atlas. *reached*: the original is among the hits that are "
     "compared; *contained*: and the part is said to be one of it; *named*: the original is what is "
     "named first; *of its family*: what is named first is of the original's family; *any*: "
@@ -39,9 +39,9 @@ _SAID: Final = (
 )
 _FAMILIES: Final = (
     "A family is said when the first hits agree on it and are near. *speaks*: share of the queries "
-    "of which one is said; *right*: share of those of whose it is. Models of a new family have "
-    "none that answers, so whatever is said of them is wrong; of them the encoder learned all the "
-    "same."
+    "of which a family is said; *right*: share of these queries whose family it is. Of a new "
+    "family no model answers, so that whatever is said of its models is wrong; the encoder has "
+    "learned these models all the same."
 )
 
 
@@ -85,7 +85,7 @@ class PartShares:
     """What is said of the queries of one kind, in shares of them.
 
     Attributes:
-        queries: How many there are.
+        queries: Number of queries.
         reached: The original is among the hits that are compared.
         contained: It is, and the query is called a part of it.
         named: It is what is named first.
@@ -170,9 +170,9 @@ class FamilyShares:
     """What is said of the queries of one kind.
 
     Attributes:
-        queries: How many there are.
-        speaks: Share of them of which a family is said.
-        right: Share of those whose family it is; 0 where nothing is said.
+        queries: Number of queries.
+        speaks: Share of the queries of which a family is said.
+        right: Share of these queries whose family it is; 0 where nothing is said.
     """
 
     queries: int
@@ -239,7 +239,7 @@ def _chosen(asking: AtlasQueries) -> Iterator[str]:
     """Validation: what else could have been chosen, one setting at a time."""
     changed, wholes = list(asking.changed()), list(asking.wholes())
     comparisons = compare_all([*changed, *wholes])
-    yield _SAID
+    yield _INTRODUCTION
     for name, settings in _SETTINGS.items():
         yield _parts_by_setting(name, [(setting, comparisons) for setting in settings])
     radii = [(_CHOSEN, comparisons)]

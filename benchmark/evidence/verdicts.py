@@ -50,14 +50,15 @@ _KINDS: Final[Mapping[str, str]] = {
 }
 # Of these the family stands in the atlas.
 _HAVING: Final = (WHOLE, EDITS, PARTS_TOGETHER, _BY_HAND)
-_SAID: Final = (
+_INTRODUCTION: Final = (
     "Designs that are not known ask the shipped atlas, at most 250 of a kind. Each word is a share "
-    "of those who asked; in brackets how often the family that it names is right: it is the "
+    "of the designs that asked; in brackets how often the family that it names is right: it is the "
     "query's own, or has a design of it. Where it is a parent, a child or a sibling of that "
-    "family, by the reviewed table of who was made from whom, it counts neither way. A new member "
+    "family, by the reviewed table of lineage, it counts neither way. A new member "
     "asks without its own design among the hits, a member of another family without its family. "
-    "Exact parts and bodies are not looked for here. The encoder has learned from all of them, so "
-    "that designs it has never seen are told less well than this: the last row has such designs."
+    "Exact parts and bodies are not looked for here. The encoder has learned from all these "
+    "designs, so that unseen designs are named less well than this: the last row has "
+    "unseen designs."
 )
 _CHOSEN: Final = (
     "Chosen on validation: a variant is said from a score by copy of {copy}; a family as the "
@@ -100,7 +101,7 @@ class Asked:
 
 def as_markdown(held: Sequence[Held]) -> str:
     """The page: how the bounds were chosen, and what is said where they are tested."""
-    blocks = ["# Verdicts in words", f"```sh\n{COMMAND}\n```", _SAID]
+    blocks = ["# Verdicts in words", f"```sh\n{COMMAND}\n```", _INTRODUCTION]
     for each in held:
         asked = [*_of_atlas(each), *_by_hand(each)]
         blocks.append(f"## {each.capitalize()}")
@@ -203,7 +204,7 @@ def _by_family_bound(asked: Sequence[Asked]) -> str:
     lines = []
     for score, agreement in _BOUNDS:
         cells = [
-            _told_at([each for each in asked if each.kind in kinds], score, agreement)
+            _verdict_at([each for each in asked if each.kind in kinds], score, agreement)
             for kinds in (*((kind,) for kind in _KINDS), _HAVING, tuple(_KINDS))
         ]
         lines.append([str(score), str(agreement), *cells])
@@ -211,7 +212,7 @@ def _by_family_bound(asked: Sequence[Asked]) -> str:
     return markdown_table(header, lines)
 
 
-def _told_at(own: Sequence[Asked], score: float, agreement: float) -> str:
+def _verdict_at(own: Sequence[Asked], score: float, agreement: float) -> str:
     names = [(each, each.votes.family_at(agreement, score)) for each in own]
     return _cell([each.judged(name) for each, name in names if name], len(own))
 

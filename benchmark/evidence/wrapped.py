@@ -55,7 +55,7 @@ _INPUTS: Final = (
 )
 _RANKS: Final = (4, 8, 16, 32, 64)
 _SHARES: Final = (0.2, 0.5, 1.0)
-_SAID: Final = (
+_INTRODUCTION: Final = (
     "Models of the corpus with something around them ask the shipped atlas. Known: the verdict "
     "says that it is this model, by one of its names, as a network, a design or at inference. "
     "Operators, adapters and outputs stand around stored graphs; modules and ONNX files are "
@@ -170,7 +170,7 @@ def as_markdown(held: Sequence[Held]) -> str:
     asked = list(cases())
     told = list(zip(asked, answers(asked), strict=True))
     families = len({case.family for case in asked})
-    blocks = ["# Known models in their wrappings", f"```sh\n{COMMAND}\n```", _SAID]
+    blocks = ["# Known models in their wrappings", f"```sh\n{COMMAND}\n```", _INTRODUCTION]
     blocks.append(f"{len(asked):,} models of {families:,} families.")
     for each in held:
         own = [pair for pair in told if half_of(PROTOCOL, pair[0].family) == each]

@@ -28,7 +28,7 @@ _NODES_A_RUN = 300_000
 
 
 @dataclass(slots=True)
-class Spared:
+class SkippedWork:
     """What was not done again.
 
     Attributes:
@@ -38,13 +38,13 @@ class Spared:
     seconds: float = 0.0
 
 
-_SPARED: ContextVar[Spared | None] = ContextVar("spared", default=None)
+_SPARED: ContextVar[SkippedWork | None] = ContextVar("spared", default=None)
 
 
 @contextmanager
-def sparing() -> Iterator[Spared]:
+def sparing() -> Iterator[SkippedWork]:
     """Count what is not done again."""
-    spared = Spared()
+    spared = SkippedWork()
     token = _SPARED.set(spared)
     try:
         yield spared
@@ -104,7 +104,7 @@ def read_motifs(every: Read, train: NDArray[np.int64]) -> MotifOccurrences:
 
     Args:
         every: All graphs.
-        train: Rows of those.
+        train: Rows of the graphs that are learned from.
     """
 
     def make() -> MotifOccurrences:

@@ -99,7 +99,7 @@ def _by_origin(task: Task, asked: Questions, origin: Origin) -> Second:
 
 
 def _learned_children(task: Task, asked: Questions) -> Counter[str]:
-    """How many families were built upon each, of those that were learned."""
+    """How many learned families were built upon each family."""
     learned = {asked.cluster[row] for row in task.train.tolist()}
     return Counter(parent for family in learned for parent in parents(family))
 

@@ -51,7 +51,7 @@ _PROTOCOLS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "copies": ("rewrites", "rewrites-differing", "twins"),
 }
-_SAID: Final = (
+_INTRODUCTION: Final = (
     "The first 100 answers by copy are ranked once more: by their cosine and so much (*counts*) of "
     "the score of a learned scorer, which has mean 0 and spread 1 over the answers to a query. It "
     "reads nine kinds of exact codes: containment both ways and Jaccard, weighed by how rare codes "
@@ -134,7 +134,7 @@ def as_markdown(work: Path, learnt: _Learned | None = None) -> str:
     learnt = learnt or learn(every["unseen"], work)
     changes = ", ".join(f"{_CHANGES[name]} ({share:.0%})" for name, share in LIKELY.items())
     blocks = ["# A second stage that is learned", f"```sh\n{COMMAND}\n```"]
-    blocks += [_SAID.format(changes=changes), *_blocks(every, learnt)]
+    blocks += [_INTRODUCTION.format(changes=changes), *_blocks(every, learnt)]
     return "\n\n".join(blocks) + "\n"
 
 

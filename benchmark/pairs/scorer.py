@@ -14,7 +14,7 @@ _STEPS: Final = 150
 
 
 def learned(pairs: Values, right: NDArray[np.bool_], counts: float) -> PairScorer:
-    """Fit a scorer: of the answers to a query, one that is right should come first.
+    """Fit a scorer: a right answer to a query should come first.
 
     Args:
         pairs: Shape (queries, items, columns).

@@ -23,8 +23,8 @@ Read = Found
 def write_results(results: Path, name: str, directory: Path, splits: Collection[str] = ()) -> None:
     """Write everything that a set shows, as files called after it; nothing is learned.
 
-    A method shows the seeds that it was run with; one that was run with none is left out, and the
-    table names it.
+    A method shows the seeds that it was run with; a method that was run with no seed is left
+    out, and the table names it.
 
     Args:
         results: Gets the files.

@@ -21,7 +21,7 @@ class Scored:
     """What every query reached.
 
     Attributes:
-        queries: Shape (queries,), ids of those that asked and have an answer.
+        queries: Shape (queries,), ids of the queries that have an answer.
         clusters: Shape (queries,), family of each.
         gallery: Items that may answer; the query and what stands apart with it do not.
         values: Of every metric and depth, as in ``map@20``: shape (queries,).

@@ -1,7 +1,7 @@
 """What a person waits for at the command line: wall seconds of whole commands, first to last byte.
 
 Each in a process of its own, in turn, so that a slow minute meets all of them. Beside what they
-stand on: an interpreter that does nothing, one that imports torch, and one that runs the
+stand on: an interpreter that does nothing, an interpreter that imports torch, and a run of the
 same model on the meta device, as capture does.
 
 Run: python -m benchmark speed cli [results.json]

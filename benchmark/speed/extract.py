@@ -54,13 +54,13 @@ print(json.dumps(ray.get(Bare.remote().cpu_s.remote())))
 """
 
 
-def said(command: list[str], environment: dict[str, str]) -> object:
+def output_of(command: list[str], environment: dict[str, str]) -> object:
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
     return json.loads(done.stdout)
 
 
 class Workers:
-    """The processors' seconds of workers, of those that have ended, too."""
+    """The processors' seconds of workers, of ended workers too."""
 
     def __init__(self, nodes: Nodes) -> None:
         self._nodes, self._seen = nodes, {}
@@ -97,15 +97,15 @@ def measured(root: Path) -> list[dict[str, object]]:
     zoo = WeekZoo(root / "zoo", MODELS)
     zoo.monday()
     here = dict(os.environ)
-    captured, pure_s = said([sys.executable, "-c", CAPTURES, str(zoo.root)], here)
+    captured, pure_s = output_of([sys.executable, "-c", CAPTURES, str(zoo.root)], here)
     with running_nodes(1) as nodes:
         environment = nodes.job_environment()
-        start_s = said([sys.executable, "-c", BARE], environment)
+        start_s = output_of([sys.executable, "-c", BARE], environment)
         workers = Workers(nodes)
         where = ("--work", str(root / "work"), "--workers", "1", "--json")
         with workers.watched():
             job = [sys.executable, "-m", "cluster.extract", str(zoo.root), *where]
-            done = said(job, environment)
+            done = output_of(job, environment)
     rows = sum(shard["rows"] for shard in done["manifest"]["shards"])
     assert rows == captured, f"the job captured {rows}, the process {captured}"
     beyond_s = workers.cpu_s - start_s

@@ -226,7 +226,7 @@ def kept() -> list[Cost]:
 
 
 def appended(page: str) -> str:
-    """A page with this section at its end, in place of the one that it has."""
+    """A page with this section at its end, in place of the section that it has."""
     costs = kept()
     before = page.partition(HEAD.partition("\n")[0])[0].rstrip("\n")
     return f"{before}\n\n{section(costs)}{hub.section()}" if costs else page

@@ -42,8 +42,8 @@ SHORT = (
     DefaultRecipe(motif=MotifRecipe(epochs=2), graph=GraphRecipe(epochs=4)),
     PaperRecipe(motif=PaperMotifRecipe(epochs=2), graph=PaperGraphRecipe(epochs=4)),
 )
-EVERY = 3  # of the corpus; an epoch of all of it takes CPUs minutes
-PAPER_EVERY = 7  # of those
+EVERY = 3  # of the corpus; an epoch of the whole corpus takes CPUs minutes
+PAPER_EVERY = 7  # of these graphs
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
 Row = dict[str, object]
 

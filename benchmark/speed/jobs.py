@@ -3,7 +3,7 @@
 DARTS networks are drawn first; the encoder is that of the atlas, the index Milvus Lite. Every way
 reads, embeds, writes, verifies, publishes and measures novelty. The nodes of Ray are up before;
 what a command takes to start and its workers to come up counts. At the end the index of the last
-way is brought to a corpus of which 1% is another, and to one that is the same.
+way is brought to a corpus of which 1% is another, and to an equal corpus.
 
 Run: python -m benchmark speed jobs [results.json]
 """

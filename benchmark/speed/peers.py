@@ -6,7 +6,7 @@ kernel is GraKeL's, graph2vec is karateclub's, at their own settings; both read 
 of nodes, and neither learns families. NAR stands there as it learns nothing of families, too, and
 as it ships, which has learned the families of these very designs.
 
-Peers are no dependency of NAR, one that is not installed is a row with the reason:
+Peers are no dependency of NAR; a peer that is not installed is a row with the reason:
 pip install --no-deps grakel karateclub gensim smart_open wrapt python-louvain pygsp levenshtein
 
 Run: python -m benchmark speed peers [results.json]
@@ -122,7 +122,7 @@ METHODS: dict[str, Callable[[Graphs], Scores]] = {
 
 
 def mean_precision(scores: Scores, families: NDArray[np.str_]) -> float:
-    """MAP@20 of those that have a relative."""
+    """MAP@20 of the designs that have a relative."""
     scores = np.array(scores, dtype=np.float32)
     np.fill_diagonal(scores, -np.inf)
     ranked = np.argsort(-scores, axis=1, kind="stable")[:, :TOP]

@@ -26,7 +26,7 @@ TEST_FAMILIES: Final = 0.2
 RESERVED_FAMILIES: Final = 0.1
 RESERVED_DESIGNS: Final = 0.1
 RESERVED_GROUPS: Final = 0.2
-# Groups of twins that ask the test, of those that are left.
+# Share of the remaining groups of twins that ask the test.
 TEST_GROUPS: Final = 0.5
 # Composed and swept architectures of one decoder on one family of encoders.
 CAP: Final = 5
@@ -58,8 +58,8 @@ class Reserved:
     """What selects a model, and is never tested.
 
     Attributes:
-        families: Whole families, with every model that stands on one of them.
-        designs: Topologies of members of reserved groups, of those families, and some of others.
+        families: Whole families, with every model that stands on such a family.
+        designs: Topologies of members of reserved groups and families, and of some others.
         groups: Groups of twins, as they were given.
     """
 
@@ -224,7 +224,7 @@ def _drawn(
 def _same_for_twins(
     members: Sequence[Member], roles: dict[str, Role], unit: Callable[[Member], str]
 ) -> dict[str, Role]:
-    """A unit that has two roles keeps the one that is not learned from."""
+    """A unit that has two roles keeps the role that is not learned from."""
     units: defaultdict[str, set[Role]] = defaultdict(set)
     for member in members:
         units[unit(member)].add(roles[member.name])

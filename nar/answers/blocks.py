@@ -151,7 +151,7 @@ def atlas_block_users(
     """
     uses = read_uses(atlas)
     if uses is None:
-        raise CorpusError("nobody has counted the blocks of this atlas; `nar atlas draw` does")
+        raise CorpusError("the blocks of this atlas were not counted; `nar atlas draw` counts them")
     index = read_atlas(atlas).index
     check_values(MemoryValues(index), wanted)
     with stderr.status("reading the blocks of the atlas"):

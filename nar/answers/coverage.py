@@ -1,7 +1,7 @@
 """Coverage: how much of a design stands in no known architecture, and which operators these are.
 
 Every operator of the normal form has a code of what is around it, so many steps far. The codes of
-all known architectures are kept, sorted; an operator is new where its code is none of them::
+all known architectures are kept, sorted; an operator is new where its code is unknown::
 
     known    input ─> conv ─> relu ─> conv ─> add
     query    input ─> conv ─> tanh ─> conv ─> add       two steps around tanh: all but input are new
@@ -47,7 +47,7 @@ _NODES_A_BATCH: Final = 50_000
 
 Word = Literal["known", "routine", "variant", "unusual", "new"]
 # Share of new operators up to which a word is said. Chosen: a changed block of sixteen is a variant
-# at most; who gets each word stands in `results/coverage.md`.
+# at most; which designs get each word stands in `results/coverage.md`.
 _WORDS: Final[tuple[tuple[Word, float], ...]] = (
     ("known", 0.0),
     ("routine", 0.05),

@@ -207,15 +207,15 @@ class _Reading:
         operands = self._net.operands[node]
         if len(operands) < 2:
             return False
-        query, key = (self._streams(operand) for operand in operands[:2])
+        query, key = (self._residual_streams(operand) for operand in operands[:2])
         return bool(query and key) and not query & key
 
-    def _streams(self, node: int) -> frozenset[int]:
+    def _residual_streams(self, node: int) -> frozenset[int]:
         """The nearest features, inputs and tables above an operator that other branches read."""
         found, seen, pending = set[int](), {node}, [node]
         while pending:
             each = pending.pop()
-            if self._is_stream(each):
+            if self._is_residual_stream(each):
                 found.add(each)
                 continue
             for operand in self._net.operands[each]:
@@ -224,7 +224,7 @@ class _Reading:
                     pending.append(operand)
         return frozenset(found)
 
-    def _is_stream(self, node: int) -> bool:
+    def _is_residual_stream(self, node: int) -> bool:
         is_sum = self._net.ops[node] == "add" and self._net.is_join(node)
         return is_sum or not self._net.operands[node]
 
@@ -358,13 +358,13 @@ class _Reading:
         for node, op in enumerate(net.ops):
             if op != "concat" or len(net.operands[node]) != 2:
                 continue
-            sides = [self._came_up(operand, ups) for operand in net.operands[node]]
+            sides = [self._comes_from_upsampling(operand, ups) for operand in net.operands[node]]
             far = max(net.operands[node]) - min(net.operands[node])
             joined += sides.count(True) == 1 and far > 3
         downs = sum(self._net.attribute(node, "stride") > 1 for node in range(net.nodes))
         return (joined >= 2 and downs >= 2 and not self._all_attention) or joined >= 3
 
-    def _came_up(self, node: int, ups: set[str]) -> bool:
+    def _comes_from_upsampling(self, node: int, ups: set[str]) -> bool:
         """Whether an operator stands at most three steps behind a layer that upsamples."""
         for _ in range(4):
             if self._net.ops[node] in ups:
@@ -386,7 +386,9 @@ class _Reading:
 
     def _norm(self) -> Norm | None:
         found = Counter(
-            _NORMS[self._net.ops[node]] for node in self._body if self._is_norm_of_stream(node)
+            _NORMS[self._net.ops[node]]
+            for node in self._body
+            if self._is_norm_of_residual_stream(node)
         )
         if len(found) > 1:
             del found["l2"]  # of weights of experts, or of vectors that are compared
@@ -395,7 +397,7 @@ class _Reading:
             return "none" if self._repeats and not has_norms else None
         return _common(found)
 
-    def _is_norm_of_stream(self, node: int) -> bool:
+    def _is_norm_of_residual_stream(self, node: int) -> bool:
         """Whether a norm is one of the block's own, and not one of queries, keys or a gate."""
         if self._net.ops[node] not in _NORMS:
             return False

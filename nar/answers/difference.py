@@ -268,7 +268,7 @@ class Difference:
 
     @property
     def alike(self) -> float:
-        """Share of the operators of the larger one that have a counterpart, 0 to 1."""
+        """Share of the operators of the larger graph that have a counterpart, 0 to 1."""
         return min(self.motifs.in_shared)
 
     @property

@@ -234,7 +234,7 @@ class Edits:
     """How one graph becomes another one.
 
     Attributes:
-        edits: Edits, the one that changes most operators first.
+        edits: Edits; the edit that changes most operators comes first.
         paired: For each graph the share of its operators that have a counterpart of the same kind
             and window, 0 to 1; widths, heads and strides may be others.
         at_inference: Whether normal forms were compared, and not the graphs as they are written.

@@ -187,7 +187,7 @@ def write_lock(path: Path, models: Mapping[str, Locked]) -> None:
         InvalidInputError: The file cannot be written.
     """
     lock = Lock(version=_VERSION, models=dict(sorted(models.items())))
-    # A model without stated inputs has no line of them, as in locks of before.
+    # A model without stated inputs has no line for inputs, as in earlier locks.
     text = lock.model_dump_json(indent=2, exclude_defaults=True) + "\n"
     write_text(path, text)
 

@@ -77,7 +77,7 @@ class Asked:
         )
         return replace(self, assumed=more)
 
-    def tell_assumed(self) -> None:
+    def report_assumed(self) -> None:
         """Say on stderr what was assumed and not read: for commands that have no place for it."""
         name = self.architecture.labels.name
         doubts, assumed = doubts_texts(self.assumed), assumed_texts(self.assumed)
@@ -85,7 +85,7 @@ class Asked:
             stderr.print(f"{name}: {text}", style="dim", soft_wrap=True)
 
 
-def tell_unplaced(zoo: Zoo) -> None:
+def report_unplaced(zoo: Zoo) -> None:
     """Say on stderr what of a zoo is no model, and why."""
     for path, why in zoo.unplaced.items():
         stderr.print(f"not placed {path}: {why}", style="dim", soft_wrap=True)
@@ -250,7 +250,7 @@ def _check_configuration(path: Path, names: Sequence[str]) -> None:
     wanted = kind.lower()
     alike = [name for name in names if wanted in re.sub("[-_]", "", name.lower())]
     known = [name for name in alike if name.startswith(_OPENMMLAB)]
-    such = f"name one that is known, such as {', '.join(known[:_SHOWN])}, or " if known else ""
+    such = f"name a known configuration, such as {', '.join(known[:_SHOWN])}, or " if known else ""
     reason = (
         f"it is a configuration of OpenMMLab, of the class {kind}, which would be run to be read; "
         f"{such}a function that builds it: path/to/file{PYTHON}:NAME"

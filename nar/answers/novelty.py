@@ -84,7 +84,7 @@ def calibrate(vectors: NDArray[np.float32], designs: Sequence[str]) -> Novelty:
     return Novelty(distances)
 
 
-class Sampled(Protocol):
+class NoveltySource(Protocol):
     """What is measured: an `ArchitectureIndex`."""
 
     def sample(self, count: int) -> list[IndexRow]:
@@ -94,14 +94,14 @@ class Sampled(Protocol):
         """The nearest rows of each vector."""
 
 
-def calibrate_index(index: Sampled) -> Novelty | None:
+def calibrate_index(index: NoveltySource) -> Novelty | None:
     """Measure an index with at most `SAMPLED` of its designs; None if it holds only one design."""
     first = {row.topology: row for row in reversed(index.sample(SAMPLED))}
     distances = list(_nearest(index, list(first.values())))
     return Novelty(np.sort(np.array(distances, dtype=np.float32))) if distances else None
 
 
-def _nearest(index: Sampled, rows: Sequence[IndexRow]) -> Iterator[float]:
+def _nearest(index: NoveltySource, rows: Sequence[IndexRow]) -> Iterator[float]:
     for start in range(0, len(rows), _CHUNK_ROWS):
         asking = rows[start : start + _CHUNK_ROWS]
         for hits_wanted in _HITS:
@@ -120,7 +120,7 @@ def _nearest(index: Sampled, rows: Sequence[IndexRow]) -> Iterator[float]:
 
 
 def keep_novelty(
-    index: Sampled, path: Path, *, encoder: str, changed: int | None = None, rows: int = 0
+    index: NoveltySource, path: Path, *, encoder: str, changed: int | None = None, rows: int = 0
 ) -> None:
     """Measure an index and write the measurement, if the index holds two designs or more.
 

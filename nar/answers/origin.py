@@ -22,7 +22,7 @@ from nar.graphs.graph import ComputationalGraph
 from nar.index.rows import Hit
 from nar.labels.lineage import children, year_of
 
-# Chosen: of those, so many first ones are compared node by node, as of any answer.
+# Chosen: so many of the first hits are compared node by node, as of any answer.
 COMPARED: Final = 20
 # What the logarithm of the number of a family's known children adds to a score. Chosen in a trial;
 # `python -m benchmark origin` measures it beside others, on validation data.
@@ -42,7 +42,7 @@ def built_upon(known_children: int) -> float:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Own:
+class OriginQuery:
     """The design that is asked about.
 
     Attributes:
@@ -61,7 +61,7 @@ class Own:
 
 
 def origins(
-    own: Own, hits: Sequence[Hit], graphs: Graphs, max_nodes: int | None = None
+    own: OriginQuery, hits: Sequence[Hit], graphs: Graphs, max_nodes: int | None = None
 ) -> list[Hit]:
     """What a design may have been made from, the likeliest first.
 

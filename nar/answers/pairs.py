@@ -49,7 +49,7 @@ _NOTHING: Final = 1e-9
 
 
 def rarity_of(having: Integers, count: int) -> Values:
-    """How rare codes are that so many of ``count`` architectures have; the last, one that none has.
+    """How rare codes are that so many of ``count`` architectures have; the last is of no code.
 
     Args:
         having: Shape (codes,).
@@ -113,9 +113,9 @@ class Coded:
         """A query beside some architectures.
 
         Args:
-            query: Which of these asks.
-            others: Who answers.
-            items: Shape (items,), which of them.
+            query: Number of the architecture that asks.
+            others: The architectures that answer.
+            items: Shape (items,), numbers of the architectures that are compared.
 
         Returns:
             Shape (items, `SHARED` + `SIZES`).

@@ -112,8 +112,9 @@ class Answer:
             composed of decoder and encoder.
         part_of: What it is a part of, the best first.
         bodies: Which networks have its body, with other ends.
-        changes: How the known networks that are most like it become it: the one that it resembles,
-            or the nearest hit; the one whose body it has; of a known design, the one that has it.
+        changes: How the known networks that are most like it become it: the network that it
+            resembles, or the nearest hit; the network whose body it has; of a known design, the
+            network that has the design.
         coverage: How much of it stands in no known architecture; None where nobody has read them.
         shared: Which motifs the first networks among the hits share with it, and what contains it
             and has its body first, where these were asked for.

@@ -37,7 +37,7 @@ from nar.index.ranking import (
 from nar.index.rows import Hit, IndexRow
 
 if TYPE_CHECKING:
-    from nar.answers.origin import Own
+    from nar.answers.origin import OriginQuery
 
 # Chosen: hits that are searched for, for each network that is wanted: libraries repeat each other.
 # Where that was too few, so many times more.
@@ -367,16 +367,16 @@ class Retriever:
         known = self.graphs.graphs([row.name], [row.source])
         return next((item.graph for item in known.values()), None)
 
-    def _own(self, one: _Resolved, hits: Sequence[Hit]) -> "Own":
+    def _own(self, one: _Resolved, hits: Sequence[Hit]) -> "OriginQuery":
         """What of the hits is the query's own family or design; the graph is the query's."""
-        from nar.answers.origin import Own
+        from nar.answers.origin import OriginQuery
 
         network = one.network
         topologies = frozenset([network.topology] if network else [])
         families = {hit.family for hit in hits if hit.topology in topologies}
         if isinstance(network, IndexRow):
             families.add(network.family)
-        return Own(self._graph_of(one), frozenset(families), topologies)
+        return OriginQuery(self._graph_of(one), frozenset(families), topologies)
 
     def _nearest(self, asked: Sequence[_Resolved], widths: Sequence[int]) -> list[list[Hit]]:
         own_ids = [one.own_id for one in asked]

@@ -55,13 +55,13 @@ def roles(graph: ComputationalGraph) -> Roles:
     Args:
         graph: Its nodes stand in canonical order.
     """
-    flow = _Reach(graph)
+    flow = _Reachability(graph)
     kept = _kept(graph, flow)
     embedding = _embedding(graph, flow, kept)
     return Roles(embedding, kept & ~embedding, ~kept & ~embedding)
 
 
-class _Reach:
+class _Reachability:
     """Operands and readers of every node, and marks that are carried along the edges."""
 
     def __init__(self, graph: ComputationalGraph) -> None:
@@ -86,7 +86,7 @@ class _Reach:
         return np.array(below, dtype=np.bool_)
 
 
-def _kept(graph: ComputationalGraph, flow: _Reach) -> Mask:
+def _kept(graph: ComputationalGraph, flow: _Reachability) -> Mask:
     """What is not in the head."""
     several = np.array([len(sources) > 1 for sources in flow.operands], dtype=np.bool_)
     makers = _IS_MAKER[graph.op_ids]
@@ -97,7 +97,7 @@ def _kept(graph: ComputationalGraph, flow: _Reach) -> Mask:
     return features | flow.above(features)
 
 
-def _of_results(flow: _Reach) -> Mask:
+def _of_results(flow: _Reachability) -> Mask:
     """Nodes whose operands have no other reader: a residual's operand is read by its branch too."""
     return np.array(
         [all(len(flow.readers[source]) == 1 for source in sources) for sources in flow.operands],
@@ -105,7 +105,7 @@ def _of_results(flow: _Reach) -> Mask:
     )
 
 
-def _embedding(graph: ComputationalGraph, flow: _Reach, kept: Mask) -> Mask:
+def _embedding(graph: ComputationalGraph, flow: _Reachability, kept: Mask) -> Mask:
     """What stands between inputs and body; what is computed from parameters alone goes with it."""
     weighted, makers = HAS_WEIGHTS[graph.op_ids], _IS_MAKER[graph.op_ids]
     given = np.isin(graph.op_ids, (INPUT, EMBEDDING)).tolist()

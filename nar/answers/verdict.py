@@ -47,10 +47,10 @@ class FamilyCount:
 
     Attributes:
         family: Its name.
-        hits: How many hits belong to the family, or to one that has a design of it.
-        score: Score of the nearest of these hits.
+        hits: How many hits belong to the family, or to a family that has a design of it.
+        score: Score of the nearest hit of the family.
         vote: Their share of the votes, 0 to 1.
-        also: Further families among these hits: some design of each is one of the others, too.
+        also: Further families among the family's hits: each shares a design with another.
     """
 
     family: str
@@ -114,7 +114,7 @@ def family_verdict(
 
 
 def _alike(voters: Sequence[Hit], family: Callable[[Hit], str]) -> dict[str, str]:
-    """For each family the one that it votes with: families that have one design among the hits."""
+    """The family that each family votes with: families with one design among the hits are one."""
     leaders = {family(hit): family(hit) for hit in voters}
     of_design: dict[str, str] = {}
     for hit in voters:

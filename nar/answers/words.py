@@ -469,7 +469,7 @@ def _known(answer: "Answer") -> Iterator[Sentence]:
 
 
 def _same_design(answer: "Answer") -> tuple[tuple[str, ...], str]:
-    """Who has the design of the query. What changed is known of the first alone."""
+    """The networks with the design of the query; what changed is known of the first alone."""
     names, text = _names(answer.same_design)
     first, *others = answer.same_design
     known = next((each for each in answer.changes or () if each.name == first.name), None)

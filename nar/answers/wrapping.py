@@ -372,7 +372,7 @@ def _behind(step: _Step, node: int) -> int:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Look:
+class _LookUp:
     """One graph that is looked up.
 
     Attributes:
@@ -439,7 +439,7 @@ def unwrapped(networks: Sequence[Network], find: FindSame) -> list[Unwrapped | N
 def _at_inference(
     left: Sequence[int],
     networks: Sequence[Network],
-    looks: Sequence[Sequence[_Look]],
+    looks: Sequence[Sequence[_LookUp]],
     find: FindSame,
 ) -> Iterator[tuple[int, Unwrapped]]:
     """The same by normal forms, which cost more."""
@@ -469,21 +469,21 @@ def _is_known(network: Network | Fingerprinted, rows: Mapping[str, Sequence[Inde
     return any(same_at_inference(network, row) for row in rows.get(network.inference, ()))
 
 
-def _looks(graph: ComputationalGraph) -> list[_Look]:
+def _looks(graph: ComputationalGraph) -> list[_LookUp]:
     peeling = _Peeling(graph)
     looks = []
     for step in peeling.steps():
         left = peeling.graph_of(step)
         # What has no layer left is everybody's.
         if _WEIGHTED[left.op_ids].any():
-            looks.append(_Look(peeling, step, left, Adjacency(left).topology()))
+            looks.append(_LookUp(peeling, step, left, Adjacency(left).topology()))
     for written, layers in ((_CONV, _pointwise(graph)), (_LINEAR, _unpooled(graph))):
         if layers.any():
             other = _as_other(graph, layers, _LINEAR if written == _CONV else _CONV)
             move: tuple[Place, str] = ("pointwise", op_name(written))
             moves = (move,) * int(layers.sum())
             step = _Step({}, frozenset(), moves)
-            looks.append(_Look(peeling, step, other, Adjacency(other).topology()))
+            looks.append(_LookUp(peeling, step, other, Adjacency(other).topology()))
     return looks
 
 

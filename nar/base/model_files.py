@@ -42,7 +42,7 @@ _NO_NET: Final = "NAR looks for neural networks"
 
 
 # How a clause ends that begins with a command.
-MAKES_ONE: Final = " makes one that is read"
+MAKES_ONE: Final = " makes a file that is read"
 
 _TORCHSCRIPT: Final = FileKind(
     "a TorchScript program",

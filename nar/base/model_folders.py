@@ -72,7 +72,7 @@ JSON_KINDS: Final = (
     ),
     JsonKind("", "a configuration of Keras", ("class_name", "config"), "none", "name nothing of it "
         "alone: `python -c \"import keras; keras.saving.load_model('model.keras').export("
-        "'model.onnx', 'onnx')\"` makes one that is read of the whole model"),
+        "'model.onnx', 'onnx')\"` makes a file of the whole model, which is read"),
     JsonKind("", "a graph of MXNet", ("nodes", "arg_nodes", "heads"), "none",
         "`python -c \"import mxnet; mxnet.onnx.export_model('{path}', 'model.params')\"`"
         + MAKES_ONE

@@ -23,7 +23,7 @@ from nar.capture.forward.recorder import Recorder, tensors_of
 from nar.capture.graphs import to_capture
 from nar.capture.record import Capture
 from nar.capture.torch_internals import FakeTensorMode, OpOverload, fake_mode
-from nar.capture.trace import Beside, Trace, TraceBuilder, input_values
+from nar.capture.trace import Trace, TraceBuilder, TraceExtras, input_values
 from nar.capture.values import TensorValues, by_storage, signature, tensor_inputs
 
 # Chosen: the JSON is read into memory whole, and a hostile file may be of any size.
@@ -334,7 +334,7 @@ def _trace(path: Path, name: str) -> Trace:
 
 def _run(
     program: Program, mode: FakeTensorMode, recorder: Recorder, environment: dict[str, Any]
-) -> tuple[list[int], Beside]:
+) -> tuple[list[int], TraceExtras]:
     """The values of the results, and what is known beside the operations."""
     named = [_bound_name(spec) for spec in program.inputs if "user_input" in spec]
     bound = [(name, environment.get(name)) for name in named]
@@ -350,7 +350,7 @@ def _run(
         results = GraphRunner(recorder, environment).run(program.graph)
     tensors = list(tensors_of(results))
     values = [recorder.values.read(tensor) for tensor in tensors]
-    return values, Beside(signature(inputs), signature(("", tensor) for tensor in tensors))
+    return values, TraceExtras(signature(inputs), signature(("", tensor) for tensor in tensors))
 
 
 def _graph_inputs(

@@ -33,7 +33,7 @@ from nar.graphs.fingerprints import in_order
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.ops import ATTRIBUTES, Trait, op_id, with_any
 
-# Loops over time or chunks that ran unrolled are folded back to one step.
+# Loops over time or chunks that ran unrolled are rolled back into one step.
 #
 # The steps of such a loop stand one after another in the trace, at a fixed distance. They do the
 # same to different parts of the same values, with the same weights or none, and each may read the
@@ -268,7 +268,7 @@ def _merge_parts(trace: Trace, alive: Collection[int]) -> Trace:
 # Canonical rewrites: equal designs, written differently, become equal traces.
 #
 # One pass goes from the first to the last operation. A rule looks at an operation and the
-# operations above it, and gives the one operation that stands for all of them. Operations that
+# operations above it, and gives the one operation that stands for the group. Operations that
 # nothing reads any more are dropped when the graph is laid out.
 #
 # A value that is computed from parameters alone is a parameter. A weight that is normalised,
@@ -338,9 +338,9 @@ def rewrite(trace: Trace) -> Trace:
     """The trace in canonical operator classes, its values numbered as before."""
     match = Matcher(trace.operations)
     # Where no output seems to depend on an input, the input came in a way that capture cannot see.
-    folds = any(trace.operations[value].reads_data for value in trace.outputs)
+    hides_inputs = any(trace.operations[value].reads_data for value in trace.outputs)
     for value, operation in enumerate(trace.operations):
-        if folds and _is_learned(match, operation):
+        if hides_inputs and _is_learned(match, operation):
             match.replace(value, Operation("parameter", shape=operation.shape))
             continue
         for rule in RULES.get(operation.operator, ()):

@@ -29,7 +29,7 @@ def capture_openvino(path: Path, *, name: str) -> Capture:
         name: Name of the model, for errors.
 
     Raises:
-        CaptureError: No such file, or one that is wrong.
+        CaptureError: The file is missing, or is at fault.
     """
     return capture_model(partial(_model, path), name=name)
 

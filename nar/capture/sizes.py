@@ -113,7 +113,7 @@ _QUERY, _KEY, _FIRST_BIAS = 0, 1, 3  # places of the operands of attention
 
 
 def stated_of(modules: Iterable[tuple[str, object]]) -> dict[str, dict[str, int]]:
-    """What modules state of the attention that they run: see `nar.capture.trace.Beside`.
+    """What modules state of the attention that they run: see `nar.capture.trace.TraceExtras`.
 
     Args:
         modules: Each with its path. Only their plain attributes are read, and those of their

@@ -58,7 +58,7 @@ def capture_tflite(path: Path, *, name: str) -> Capture:
         name: Name of the model, for errors.
 
     Raises:
-        CaptureError: No such file, or one that is wrong.
+        CaptureError: The file is missing, or is at fault.
     """
     return capture_model(partial(_model, path), name=name)
 
@@ -407,7 +407,7 @@ def _recurrent(
 
 
 def _both_ways(scope: Scope, values: Sequence[str]) -> str | None:
-    """Two layers of one sequence as one layer, where one of them reads it from the end.
+    """Two layers of one sequence as one layer, where one layer reads it from the end.
 
     Keras writes a layer of both directions so.
     """

@@ -103,14 +103,14 @@ class Table:
     def table(self, field: int) -> "Table | None":
         """A table."""
         place = self._place(field)
-        return None if place is None else Table(self.content, self._led_to(place))
+        return None if place is None else Table(self.content, self._buffer_at(place))
 
     def list(self, field: int) -> tuple[int, int]:
         """Where the entries of a list begin, and how many there are."""
         place = self._place(field)
         if place is None:
             return 0, 0
-        start = self._led_to(place)
+        start = self._buffer_at(place)
         return start + 4, self.content.number(start, "I")
 
     def numbers(self, field: int, kind: str = "i") -> tuple[int, ...]:
@@ -132,7 +132,7 @@ class Table:
         start, length = self.list(field)
         return self.content.few(start, min(length, _MOST_TEXT)).decode("utf-8", "replace")
 
-    def _led_to(self, place: int) -> int:
+    def _buffer_at(self, place: int) -> int:
         return place + self.content.number(place, "I")
 
 

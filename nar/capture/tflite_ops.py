@@ -38,7 +38,7 @@ class Scope:
 
     Args:
         graphs: All graphs of the file.
-        number: Which of them.
+        number: Number of the operand.
         writer: What is written to.
         rules: What writes an operator, by its name.
         above: Numbers of the graphs whose operators this one is the body of.
@@ -197,7 +197,7 @@ class Scope:
         if tensor.is_state or 0 in tensor.shape:
             return self.writer.blank(tensor.shape)
         raise ValueError(
-            f"wanted operators in the order in which they run, came one that reads tensor {place} "
+            f"wanted operators in the order in which they run, an operator reads tensor {place} "
             f"({tensor.name}) before it is made"
         )
 

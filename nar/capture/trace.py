@@ -54,7 +54,7 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class TraceExtras:
     """What is known of a model beside its operations.
 
     Attributes:
@@ -92,7 +92,7 @@ class Trace:
     unknown_operators: Mapping[str, int]
     cut: Mapping[str, int] = field(default_factory=dict)
     without: tuple[str, ...] = ()
-    beside: Beside = field(default_factory=Beside)
+    beside: TraceExtras = field(default_factory=TraceExtras)
 
 
 class TraceBuilder:
@@ -198,7 +198,7 @@ class TraceBuilder:
         """Note what was left out, and what stands for it."""
         self._without[what] = None
 
-    def trace(self, outputs: Iterable[int], parameters: int, beside: Beside) -> Trace:
+    def trace(self, outputs: Iterable[int], parameters: int, beside: TraceExtras) -> Trace:
         """Everything collected."""
         return Trace(
             tuple(self.operations),

@@ -23,8 +23,8 @@ from nar.views.folder import FolderRow, folder_report, folder_view
 
 # Chosen: modules that are asked about, a minute or a few; the outermost come first.
 _MOST: Final = 40
-# Chosen: for one module; imports and a search for inputs take some 20 s, and one that hangs must
-# not hold up the others.
+# Chosen: for one module; imports and a search for inputs take some 20 s, and a module that
+# hangs must not hold up the others.
 _MOST_S: Final = 120.0
 
 

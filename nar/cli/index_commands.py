@@ -15,9 +15,9 @@ from nar.answers.naming import (
     Asked,
     captured,
     check_stated,
+    report_unplaced,
     resolve_name,
     stated_for,
-    tell_unplaced,
 )
 from nar.answers.novelty import keep_novelty
 from nar.answers.retrieve import unknown
@@ -102,7 +102,7 @@ def add(
     """
     asked, failures = _captured(expanded(names), asking)
     if not asked:
-        _tell_failures(failures)
+        _report_failures(failures)
         return NOTHING_CAPTURED
     items = [each.architecture for each in asked]
     config = choice.config().index
@@ -123,7 +123,7 @@ def add(
     assumed = {each.architecture.labels.name: reports.assumed(each.assumed) for each in asked}
     report = {**result, "added": added, "assumed": assumed, "failures": failures}
     show(report, lambda: display.properties("Index", result), as_json=as_json)
-    _tell_failures(failures)
+    _report_failures(failures)
     return TOO_MANY_FAILED if len(failures) > max_failures else 0
 
 
@@ -131,7 +131,7 @@ def _captured(zoo: Zoo, asking: Asking) -> tuple[list[Asked], dict[str, str]]:
     """The models that could be captured, and why others could not, by their names."""
     whole: dict[str, Declared] = {}
     failures: dict[str, str] = {}
-    tell_unplaced(zoo)
+    report_unplaced(zoo)
     for each in zoo.models:
         try:
             spec = resolve_name(each.spec, shipped_corpus())
@@ -145,14 +145,14 @@ def _captured(zoo: Zoo, asking: Asking) -> tuple[list[Asked], dict[str, str]]:
         stated = stated_for(each.spec, replace(asking, inputs=each.inputs or asking.inputs))
         try:
             asked.append(Asked.of(captured(each.spec, stated)).called(each))
-            asked[-1].tell_assumed()
+            asked[-1].report_assumed()
         # The code of a model and of its library may raise anything; it is this model's fault.
         except Exception as error:
             failures[name] = str(error) or type(error).__name__
     return asked, failures
 
 
-def _tell_failures(failures: Mapping[str, str]) -> None:
+def _report_failures(failures: Mapping[str, str]) -> None:
     for name, reason in failures.items():
         line = Text.assemble(("not added", "bold red"), f" {name}: {reason}")
         stderr.print(line, soft_wrap=True)

@@ -12,9 +12,9 @@ from nar.answers.naming import (
     Asked,
     captured,
     check_stated,
+    report_unplaced,
     resolve_name,
     stated_for,
-    tell_unplaced,
 )
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.console import show
@@ -82,7 +82,7 @@ def check(
 def _resolved(names: Sequence[str]) -> list[str]:
     """The whole names: a short name is locked as the model that it stands for, a zoo as its own."""
     zoo = expanded(names)
-    tell_unplaced(zoo)
+    report_unplaced(zoo)
     return [resolve_name(each.spec, shipped_corpus()) for each in zoo.models]
 
 
@@ -91,5 +91,5 @@ def _captured(name: str, asking: Asking, before: tuple[str, ...]) -> tuple[tuple
     stated = stated_for(name, asking)
     inputs = stated.inputs or before
     asked = Asked.of(captured(name, replace(stated, inputs=inputs)))
-    asked.tell_assumed()
+    asked.report_assumed()
     return inputs, asked

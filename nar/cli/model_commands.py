@@ -94,7 +94,7 @@ def motifs(name: str, asking: Asking, *, as_json: bool) -> None:
     """Show the motif types of a model."""
     corpus = CorpusChoice(DEFAULT_WORK).directory_if_any()
     asked = known_or_captured(corpus, name, asking=asking)
-    asked.tell_assumed()
+    asked.report_assumed()
     name, cut = asked.architecture.labels.name, partition(asked.architecture.graph)
     report = {
         **reports.motifs(name, cut),
@@ -113,7 +113,7 @@ def describe(
     asked = known_or_captured(
         corpus.directory_if_any(), name, fresh=fresh, asking=asking, with_details=True
     )
-    asked.tell_assumed()
+    asked.report_assumed()
     item = asked.architecture
     card = design_card(item.graph, item.details)
     name = item.labels.name
@@ -310,10 +310,10 @@ def export(
 ) -> None:
     """Draw a model into a file."""
     # Its library takes 0.2 s to import.
-    from nar.views import drawing
+    from nar.views import graph_export
 
-    drawing.check_suffix(output)
+    graph_export.check_suffix(output)
     [asked] = each_known_or_captured(corpus.directory_if_any(), [name], asking)
-    asked.tell_assumed()
-    draw = drawing.operator_drawing if operators else drawing.motif_drawing
-    drawing.write_drawing(output, draw(name, asked.architecture.graph))
+    asked.report_assumed()
+    of_model = graph_export.operator_graph if operators else graph_export.motif_graph
+    graph_export.write_graph(output, of_model(name, asked.architecture.graph))

@@ -177,8 +177,8 @@ def show_relatives(
     [answer] = ask([query], finding.choice, finding.server, HitGraphs(corpus))
     rows = finding.rows(name, answer)
     if len(rows) < finding.top_k <= len(answer.hits):
-        folds = f"{len(answer.hits)} hits are {len(rows)} networks"
-        stderr.print(f"{folds}: --all gives every copy a row of its own", style="yellow")
+        copies = f"{len(answer.hits)} hits are {len(rows)} networks"
+        stderr.print(f"{copies}: --all gives every copy a row of its own", style="yellow")
     if explain:
         answer = _explained(item, answer, min(finding.top_k, EXPLAINED))
     report = answer_report(name, answer, rows) if as_json else {}
@@ -241,8 +241,8 @@ def _explained(asked: Architecture, answer: Answer, networks: int) -> Answer:
 class HitGraphs:
     """The graphs of hits, as far as a corpus has them: nothing is captured for them.
 
-    What the corpus lacks is looked for in the one that ships, whose rows may stand beside one's
-    own. Where a corpus cannot be read, hits are not compared, and one message says so.
+    What the corpus lacks is looked for in the shipped corpus, whose rows may stand beside the
+    user's own. Where a corpus cannot be read, hits are not compared, and one message says so.
 
     Args:
         corpus: The corpus with the graphs; None for no graphs.

@@ -43,7 +43,7 @@ def _field(name: str, kind: pa.DataType, description: str) -> pa.Field:
 
 _CARD_FIELDS = (
     _field("name", pa.string(), "unique name, the spec that builds it"),
-    _field("source", pa.string(), "who registers it"),
+    _field("source", pa.string(), "the library or file that registers it"),
     _field("library", pa.string(), "distribution and version that was read"),
     _field("family", pa.string(), "fine class: defining module or model type, across libraries"),
     _field("block", pa.string(), "coarse class: cnn, attention or other"),
@@ -74,8 +74,8 @@ _GRAPH_FIELDS = (
 )
 
 # What capture saw beside a graph. Corpora that were captured before have none of these columns; a
-# row of which nothing was seen has empty lists. Details are read where they are asked for: who
-# wants graphs does not wait for them.
+# row of which nothing was seen has empty lists. Details are read where they are asked for:
+# readers of graphs do not wait for them.
 _TEXTS: Final = pa.list_(pa.string())
 _WHOLE: Final = pa.list_(pa.int32())
 # Chosen: more digits than a layer has are a hash or a time, and stay as they are.

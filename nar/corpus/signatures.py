@@ -66,8 +66,8 @@ class Match:
     """An architecture whose weights are like those of a file.
 
     Attributes:
-        models: Names of the architectures of this signature, and, where they have all weights of
-            the file, behind them of those with the same body.
+        models: Names of the architectures of this signature; where they have all weights of the
+            file, names of architectures with the same body come behind them.
         own: How many of the names are of this signature, which the shares are about.
         of_file: Share of the file's weights that it has, by their number, 0 to 1.
         of_model: Share of its weights that the file has.

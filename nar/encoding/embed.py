@@ -37,7 +37,7 @@ class Embedder:
 
     Args:
         encoder: The encoder of a checkpoint.
-        device: Device to run on; None takes a GPU if there is one that helps.
+        device: Device to run on; None takes a GPU where a GPU helps.
     """
 
     def __init__(self, encoder: Encoder, *, device: "torch.device | None" = None) -> None:

@@ -32,7 +32,7 @@ class Encoder(Protocol):
         """Take the tensors that `tensors` of an encoder with equal settings gave."""
 
     def to(self, device: "torch.device | None") -> None:
-        """Compute on a device from now on; None takes a GPU if there is one that helps."""
+        """Compute on a device from now on; None takes a GPU where a GPU helps."""
 
 
 class ReadingModule(Protocol):

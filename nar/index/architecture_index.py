@@ -307,7 +307,7 @@ class ArchitectureIndex:
 
     @contextmanager
     def leased(self, holder: Holder) -> Iterator[Lease]:
-        """Run the body as the one that brings the index to a corpus; others are refused meanwhile.
+        """Run the body as the only job that brings the index to a corpus; others are refused.
 
         Args:
             holder: Who it is.

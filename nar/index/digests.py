@@ -65,7 +65,7 @@ class _Rows:
             at = at + is_before
             inside = at < len(self)
 
-    def take_in(self, rows: "_Rows") -> None:
+    def sort_in(self, rows: "_Rows") -> None:
         """Sort in rows, which are in order; an id that is there gets the new digest."""
         at, is_there = self.places(rows.high, rows.low)
         self.digests[at[is_there]] = rows.digests[is_there]
@@ -213,7 +213,7 @@ class RowDigests:
         self._waiting, self._waiting_rows = [], 0
         rows = _in_order(_unpacked(waiting))
         for part, chosen in zip(self._parts, _by_part(rows), strict=True):
-            part.take_in(rows[chosen])
+            part.sort_in(rows[chosen])
         self._sorted_rows = sum(map(len, self._parts))
 
 

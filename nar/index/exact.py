@@ -59,7 +59,7 @@ _SCORE_ERROR: Final = 4 * RESOLUTION
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sought:
+class NearestQuery:
     """The rows nearest to a vector.
 
     Attributes:
@@ -120,7 +120,7 @@ class Vectors:
 
     Example:
         >>> vectors = Vectors.of(np.eye(3, dtype=np.float32))
-        >>> [(positions, scores)] = vectors.nearest([Sought(np.float32([0, 1, 0]), count=1)])
+        >>> [(positions, scores)] = vectors.nearest([NearestQuery(np.float32([0, 1, 0]), count=1)])
         >>> positions.tolist(), scores.tolist()
         ([1], [1.0])
     """
@@ -172,7 +172,7 @@ class Vectors:
         chosen = np.ascontiguousarray(axes[:, -directions:], dtype=np.float32)
         return type(self)(self._vectors, self._scales, Along.of(chosen, units))
 
-    def nearest(self, sought: Sequence[Sought]) -> list[Found]:
+    def nearest(self, sought: Sequence[NearestQuery]) -> list[Found]:
         """Positions and cosines of the nearest rows of each vector, in any order."""
         found: list[Found | None] = [None] * len(sought)
         for step in (self._among_few, self._along_directions, self._among_all):
@@ -182,7 +182,7 @@ class Vectors:
                 found[position] = answer
         return [each for each in found if each is not None]
 
-    def _among_few(self, sought: Sequence[Sought]) -> Iterator[Found | None]:
+    def _among_few(self, sought: Sequence[NearestQuery]) -> Iterator[Found | None]:
         """The rows nearest to each vector where few rows are offered, else None."""
         for each in sought:
             if each.offered is None or len(each.offered) * _WORTH > len(self):
@@ -191,7 +191,7 @@ class Vectors:
                 every = np.arange(len(each.offered))
                 yield _best(every, self._exactly(each, every), each)
 
-    def _along_directions(self, sought: Sequence[Sought]) -> Iterator[Found | None]:
+    def _along_directions(self, sought: Sequence[NearestQuery]) -> Iterator[Found | None]:
         """The rows nearest to each vector where directions leave few rows, else None."""
         along = self._along
         if along is None or not sought:
@@ -204,7 +204,7 @@ class Vectors:
             yield self._found(each, place, scores, along.rests)
 
     def _found(
-        self, sought: Sought, place: Embedding, reached: Scores, rests: Scores
+        self, sought: NearestQuery, place: Embedding, reached: Scores, rests: Scores
     ) -> Found | None:
         offered = sought.offered
         if offered is not None:
@@ -219,13 +219,13 @@ class Vectors:
             return None
         return _best(near, self._exactly(sought, near), sought)
 
-    def _exactly(self, sought: Sought, places: Positions) -> Scores:
+    def _exactly(self, sought: NearestQuery, places: Positions) -> Scores:
         """The cosines of some of the offered rows. Shape (places,)."""
         rows = places if sought.offered is None else sought.offered[places]
         scores: Scores = (self._vectors[rows] @ sought.vector) * self._scales[rows]
         return scores
 
-    def _among_all(self, sought: Sequence[Sought]) -> list[Found | None]:
+    def _among_all(self, sought: Sequence[NearestQuery]) -> list[Found | None]:
         """The rows nearest to each vector, by a product with all rows."""
         products = _products(self._vectors, [each.vector for each in sought])
         found: list[Found | None] = []
@@ -237,7 +237,7 @@ class Vectors:
         return found
 
 
-def _best(places: Positions | None, scores: Scores, sought: Sought) -> Found:
+def _best(places: Positions | None, scores: Scores, sought: NearestQuery) -> Found:
     """The best of some of the offered rows, or of all."""
     best = foremost(scores, sought.count)
     rows = best if places is None else places[best]
@@ -476,7 +476,7 @@ class ExactIndex:
             left = open_ties
         return hits
 
-    def _sought(self, searches: Sequence[Search]) -> Iterator[Sought]:
+    def _sought(self, searches: Sequence[Search]) -> Iterator[NearestQuery]:
         """What each search looks for first; searches that share a vector share its record."""
         vectors = {id(search.vector): search.vector for search in searches}
         stacked = np.stack(list(vectors.values())) if vectors else np.empty((0, self.dim))
@@ -488,7 +488,7 @@ class ExactIndex:
             offered = passing[search.wanted]
             count = self.count() if offered is None else len(offered)
             count = min(search.top_k + TIE_ROOM, count)
-            yield Sought(directions[id(search.vector)], count, offered)
+            yield NearestQuery(directions[id(search.vector)], count, offered)
 
     def _rows(self, mask: Mask) -> list[IndexRow]:
         return list(map(self._row, np.flatnonzero(mask).tolist()))

@@ -334,7 +334,7 @@ def _in_use(path: Path) -> str:
     pid = _holder(path / _LOCK_FILE)
     holder = "another process" if pid is None else f"process {_owner(pid)}"
     return (
-        f"{path} is in use by {holder}, and an embedded index has one owner at a time: "
+        f"{path} is in use by {holder}, and an index in a file has one owner at a time: "
         "wait for it or end it, or give the URI of a Milvus server, which many may share"
     )
 

@@ -118,12 +118,12 @@ class Milvus:
             )
 
     def _asked_version(self) -> str:
-        """The version of the server; one that was never tested is told once."""
+        """The version of the server; an untested version is logged once."""
         try:
             with self.reaching("say its version"):
                 version = str(self._client.get_server_version(timeout=self._timeout_s))
         except IndexUnavailableError:
-            # Whoever reads does not need it, and a server that may come back is asked again.
+            # Readers do not need it, and a server that may come back is asked again.
             return _UNKNOWN
         warn_of_untested(version.removeprefix("v"))
         return version.removeprefix("v")

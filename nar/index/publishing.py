@@ -259,11 +259,11 @@ def orphans(milvus: Milvus) -> list[Orphan]:
 def _named_by_aliases(milvus: Milvus) -> set[str]:
     """Names of the collections that some alias leads to."""
     # Milvus Lite does not list the aliases of a collection with it.
-    found = (_led_to(milvus, alias) for alias in named_aliases(milvus))
+    found = (_target_of(milvus, alias) for alias in named_aliases(milvus))
     return {name for name in found if name}
 
 
-def _led_to(milvus: Milvus, alias: str) -> str:
+def _target_of(milvus: Milvus, alias: str) -> str:
     """The name of the collection that an alias leads to; empty if it was dropped meanwhile."""
     try:
         with milvus.reaching("list the aliases"):

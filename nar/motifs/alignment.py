@@ -213,7 +213,7 @@ class _Slide:
             self._pair(other, new)
 
     def _move(self, step: int, distance: int) -> tuple[int, int, int] | None:
-        """A node of the other graph, its counterpart, and the one that it would get instead."""
+        """A node of the other graph, its counterpart, and the counterpart that it would get."""
         if step < 0:
             other, old = self._place - 1 - distance, self._gap.start - 1 - distance
             new = self._gap.stop - 1 - distance
@@ -261,7 +261,7 @@ class _Slide:
 def by_layers(
     pairs: Sequence[tuple[int, int]], sides: tuple[Coded, Coded]
 ) -> list[tuple[int, int]]:
-    """Where two operators changed their order, keep the pair of those with weights.
+    """Where two operators changed their order, keep the pair of operators with weights.
 
     ``norm linear`` and ``linear norm`` lack a pair of norms, and not one of linear layers.
     """

@@ -45,9 +45,9 @@ class Caller:
         self,
         name: str,
         given: Given,
-        told: Callable[[Sequence[str]], Mapping[str, tuple[object, AssumedValue]]] = lambda _: {},
+        stated: Callable[[Sequence[str]], Mapping[str, tuple[object, AssumedValue]]] = lambda _: {},
     ) -> None:
-        self._name, self._given, self._told = name, given, told
+        self._name, self._given, self._stated_values = name, given, stated
         self._budget = Budget()
         self._found: Inferred | None = None
         self._values: tuple[AssumedValue, ...] = ()
@@ -89,11 +89,11 @@ class Caller:
         Lists that are told are no tensors, and are given at once; numbers may be of another thing
         of that name, and are given where nothing else leads to an answer.
         """
-        whence = {} if given else self._told(_open_parameters(module))
-        told = {name: value for name, (value, _) in whence.items()}
-        lists = {name: value for name, value in told.items() if isinstance(value, list | tuple)}
+        whence = {} if given else self._stated_values(_open_parameters(module))
+        stated = {name: value for name, (value, _) in whence.items()}
+        lists = {name: value for name, value in stated.items() if isinstance(value, list | tuple)}
         failure: NoInputsError | None = None
-        ways = (lists, told, {}) if lists else ({}, told)
+        ways = (lists, stated, {}) if lists else ({}, stated)
         for number, settings in enumerate(ways):
             if settings in ways[:number]:
                 continue

@@ -109,8 +109,8 @@ def _imports(thread: threading.Thread, entered: FrameType | None) -> bool:
     """Whether a thread imports a module, of which half would stay for the rest of the process.
 
     Args:
-        thread: It.
-        entered: The frame from which on it counts: who called that may be imported itself.
+        thread: The thread whose frames are looked at.
+        entered: The frame from which on it counts: its caller may be imported itself.
     """
     frame = sys._current_frames().get(thread.ident or 0)
     while frame is not None and frame is not entered:

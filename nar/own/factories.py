@@ -66,12 +66,12 @@ def capture_factory(
     """
     with as_at_home(path) as code:
         given = stated_of(asking)
-        told = partial(stated_by_parsers, code.repository)
+        stated = partial(stated_by_parsers, code.repository)
         maker = maker_of(name, code, factory, arguments)
         failure: CaptureError | None = None
         for _ in range(_MOST_WAYS):
             try:
-                capture = _attempts(maker.make, Caller(name, given, told), name)
+                capture = _attempts(maker.make, Caller(name, given, stated), name)
             except CaptureError as error:
                 # That the first way leads nowhere is what its owner has to know.
                 failure = failure or error
@@ -84,7 +84,7 @@ def capture_factory(
 
 
 def _attempts(make: Callable[[], Made], caller: Caller, name: str) -> Capture:
-    """The first capture of those that a module can be built and called for."""
+    """The first capture for which a module can be built and called."""
     module, failure = None, None
     for around, building, calling in _WITHOUT_WEIGHTS:
         try:

@@ -86,7 +86,7 @@ def resolve_file(name: str, asking: Asking = NOTHING_STATED) -> ArchitectureSpec
             is a file of a kind that is not read.
     """
     named = _FACTORY.fullmatch(name)
-    path = Path(named["path"]) if named else _meant(Path(name))
+    path = Path(named["path"]) if named else _resolved_path(Path(name))
     if not path.is_file():
         raise UnknownArchitectureError(f"{name}: there is no file {path}{_near(path)}")
     labels = _labels(name, path)
@@ -103,7 +103,7 @@ def resolve_file(name: str, asking: Asking = NOTHING_STATED) -> ArchitectureSpec
     return ArchitectureSpec(labels, partial(_reader(path), path, name=name))
 
 
-def _meant(path: Path) -> Path:
+def _resolved_path(path: Path) -> Path:
     """The file itself, or the file that a folder means.
 
     Raises:

@@ -285,7 +285,7 @@ def _is_harmless(attempt: Attempt) -> bool:
 
 
 def _is_no_news(attempt: Attempt, innermost: FrameType) -> bool:
-    """Whether whoever attempts this goes on without, and the model is the same."""
+    """Whether the code goes on without what it attempts, and the model is the same."""
     if any(part in path for part in _CACHES for path in attempt.paths):
         return True
     frame: FrameType | None = innermost

@@ -134,7 +134,7 @@ class UserCode:
         parts = path.relative_to(root).with_suffix("").parts if path.is_relative_to(root) else ()
         names = {path.stem, ".".join(parts)} - sys.modules.keys() - sys.stdlib_module_names
         # A file that has the name of the package that it lies in is not what that name means, and
-        # neither is one that imports parts of a package of its own name.
+        # neither is a file that imports parts of a package of its own name.
         names -= set(parts[:-1])
         if path.stem in packages_imported(self.repository.tree(path)):
             names.discard(path.stem)
@@ -237,7 +237,7 @@ def place_of_import(path: Path) -> tuple[Path, str]:
 
 
 def _dotted_name(path: Path) -> str:
-    """The name of a file's module: in its package, or one that no other module has."""
+    """The name of a file's module: in its package, or a name that no other module has."""
     whole = path.resolve()
     parts = whole.relative_to(_root(path)).with_suffix("").parts
     return ".".join(parts) if len(parts) > 1 else f"nar_file_{path.stem}"

@@ -98,7 +98,7 @@ class Patience:
             raise GivenUpError("the time of this call was over before all of it was done")
 
 
-class Spell(NamedTuple):
+class Interval(NamedTuple):
     """When a stage began and ended, by `time.perf_counter`."""
 
     began: float
@@ -115,7 +115,7 @@ class StageClock:
     def __init__(self, patience: Patience) -> None:
         self.patience = patience
         self._seconds = dict.fromkeys(STAGES, 0.0)
-        self._spells: dict[str, Spell] = {}
+        self._intervals: dict[str, Interval] = {}
 
     @property
     def seconds(self) -> Mapping[str, float]:
@@ -123,10 +123,10 @@ class StageClock:
         return {name: seconds for name, seconds in self._seconds.items() if seconds}
 
     @property
-    def spells(self) -> Mapping[str, Spell]:
+    def intervals(self) -> Mapping[str, Interval]:
         """When each stage that ran began first and ended last, by name."""
         # A copy: the thread of a call that was given up may add stages meanwhile.
-        return dict(self._spells)
+        return dict(self._intervals)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -143,7 +143,7 @@ class StageClock:
             elsewhere = sum(self._seconds.values()) - before
             ended = time.perf_counter()
             self._seconds[name] += ended - started - elsewhere
-            self._note(name, Spell(started, ended))
+            self._note(name, Interval(started, ended))
 
     def fingerprint(self, graph: ComputationalGraph) -> Fingerprinted:
         """Canonical order and fingerprints of a graph, as a stage."""
@@ -154,18 +154,18 @@ class StageClock:
         """Add time that was measured elsewhere and has just ended."""
         self._seconds[name] += seconds
         now = time.perf_counter()
-        self._note(name, Spell(now - seconds, now))
+        self._note(name, Interval(now - seconds, now))
 
     def join(self, other: "StageClock") -> None:
         """Add the stages of work that this call shared with others, from the clock of the work."""
         for name, seconds in other.seconds.items():
             self._seconds[name] += seconds
-            self._note(name, other.spells[name])
+            self._note(name, other.intervals[name])
 
-    def _note(self, name: str, spell: Spell) -> None:
-        before = self._spells.get(name, spell)
-        first, last = min(before.began, spell.began), max(before.ended, spell.ended)
-        self._spells[name] = Spell(first, last)
+    def _note(self, name: str, interval: Interval) -> None:
+        before = self._intervals.get(name, interval)
+        first, last = min(before.began, interval.began), max(before.ended, interval.ended)
+        self._intervals[name] = Interval(first, last)
 
     def timings(self) -> StageTimings:
         """The message with the time of each stage."""

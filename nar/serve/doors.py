@@ -30,7 +30,7 @@ from nar.wire.tls import served_context
 
 log = logging.getLogger(__name__)
 
-# Methods for whoever may read.
+# Methods of callers with the right to read.
 READING: Final = frozenset(
     {"Search", "Embed", "Get", "Describe", "SearchStream", "List", "Explain"}
 )
@@ -251,8 +251,8 @@ async def only_reads(call: Call, proceed: Proceed) -> Message | None:
     """Proceed with a method that reads, or raise ForbiddenError: the server takes no writes."""
     if call.method not in READING:
         raise status.ForbiddenError(
-            f"this server takes no {call.method}: wanted one that runs with `nar serve --writable` "
-            "or server.writable"
+            f"this server takes no {call.method}: wanted a server that runs "
+            "with `nar serve --writable` or server.writable"
         )
     return await proceed()
 

@@ -87,7 +87,7 @@ def by_scope(work_of: Callable[[Scope], Work]) -> Work:
     return work
 
 
-def together(
+def answer_at_once(
     requests: Sequence[Received],
     decode: Callable[[Any, StageClock], list[Item | NarError]],
     answer: Callable[[Sequence[Item], StageClock], Sequence[Record | NarError]],
@@ -164,7 +164,7 @@ def _shared(
     ]
 
 
-class Looked(Protocol):
+class NamedRows(Protocol):
     """What look-ups need of an index."""
 
     def get(self, keys: Sequence[str]) -> dict[str, IndexRow]:
@@ -243,7 +243,7 @@ class Items:
         return results
 
 
-def rows_of(names: Sequence[str | NarError], index: Looked) -> list[IndexRow | NarError]:
+def rows_of(names: Sequence[str | NarError], index: NamedRows) -> list[IndexRow | NarError]:
     """The row of each name or id, or the error that it is unknown; errors stay as they are."""
     rows = index.get([name for name in names if isinstance(name, str)])
     return [(rows.get(name) or unknown(name)) if isinstance(name, str) else name for name in names]

@@ -109,9 +109,9 @@ def _spans(tracer: "Tracer", call: Call, code: str, sent: dict[str, str]) -> str
     if code in FAULT_CODES:
         span.set_status(trace.StatusCode.ERROR)
     within = trace.set_span_in_context(span)
-    for name, spell in call.clock.spells.items():
-        stage = tracer.start_span(name, within, start_time=_ns(epoch_s + spell.began))
-        stage.end(_ns(epoch_s + spell.ended))
+    for name, interval in call.clock.intervals.items():
+        stage = tracer.start_span(name, within, start_time=_ns(epoch_s + interval.began))
+        stage.end(_ns(epoch_s + interval.ended))
     span.end(_ns(epoch_s + now))
     made = span.get_span_context()
     # A provider that is switched off makes spans of no trace.

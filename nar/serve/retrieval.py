@@ -37,7 +37,7 @@ from nar.graphs.ops import ATTRIBUTES, OPS
 from nar.index.filters import EVERYTHING, Filter
 from nar.index.rows import IndexEntry, IndexRow, IndexState, index_entry, index_row
 from nar.serve.calls import Patience, StageClock, TimedEmbedder
-from nar.serve.items import Items, Looked, Received, Reply, rows_of, together
+from nar.serve.items import Items, NamedRows, Received, Reply, answer_at_once, rows_of
 from nar.serve.scopes import EVERYBODY, Scope, ScopedIndex
 from nar.serve.telemetry import Measured, Telemetry
 from nar.v1 import retrieval_pb2 as wire
@@ -58,7 +58,7 @@ from nar.wire.settings import ServerConfig
 Item = TypeVar("Item")
 
 
-class Written(Looked, Protocol):
+class Written(NamedRows, Protocol):
     """What writes need of an index: a `Reader`, an `ArchitectureIndex`, or a part of one."""
 
     def upsert(self, rows: Sequence[IndexRow]) -> None:
@@ -191,7 +191,7 @@ def _once(
 
 
 def _twice(field: str, earlier: str) -> InvalidQueryError:
-    return InvalidQueryError(field, f"{earlier} has the same name; send one of them")
+    return InvalidQueryError(field, f"{earlier} has the same name; send one item of a name")
 
 
 def _encode_written(row: IndexRow) -> wire.UpsertResult:
@@ -209,7 +209,7 @@ def _encode_deleted(row: IndexRow) -> wire.DeleteResult:
 # Calls that a server makes of itself before it says that it is ready: after forty, searches took as
 # long as they do later (measured with the atlas on two cores).
 WARMING: Final = 40
-# Chosen: so long for all of them, on a machine that does much else.
+# Chosen: so long for all hits, on a machine that does much else.
 WARMING_S: Final = 30.0
 _GRAPH_PARTS: Final = frozenset(wire.Part.Value(f"PART_{part.upper()}") for part in READING)
 Embedded = tuple[Fingerprinted, NDArray[np.float32]]
@@ -320,7 +320,7 @@ class Retrieval:
     def within(self, scope: Scope) -> "Retrieval":
         """The same work for callers who may see a part of the index.
 
-        How far architectures are from each other was measured over all of them, so it is not said.
+        Distances were measured over the whole index, so no novelty is said.
         """
         if scope.is_whole and not scope.prefix:
             return self
@@ -369,7 +369,7 @@ class Retrieval:
             method: Name under which the queries are counted.
         """
         encode = partial(self._encode_answers, method=method)
-        return together(requests, self._decode_queries, self._answer, encode)
+        return answer_at_once(requests, self._decode_queries, self._answer, encode)
 
     def _decode_queries(
         self, request: wire.SearchRequest, clock: StageClock
@@ -404,7 +404,7 @@ class Retrieval:
 
     def embed(self, requests: Sequence[Received]) -> list[Reply]:
         """Turn graphs into vectors; the graphs of all calls are embedded together."""
-        return together(requests, self._decode_graphs, self._embed, self._encode_embeddings)
+        return answer_at_once(requests, self._decode_graphs, self._embed, self._encode_embeddings)
 
     def _decode_graphs(
         self, request: wire.EmbedRequest, clock: StageClock
@@ -488,7 +488,7 @@ class Explanations:
         items: Decodes and encodes the items of calls.
     """
 
-    def __init__(self, index: Looked, graphs: Graphs | None, items: Items) -> None:
+    def __init__(self, index: NamedRows, graphs: Graphs | None, items: Items) -> None:
         self._index = index
         self._graphs = graphs
         self._items = items
@@ -549,7 +549,7 @@ class Explanations:
         bound = self._items.limits.max_call_nodes
         total = sum({row.id: row.nodes for row in rows if isinstance(row, IndexRow)}.values())
         if total > bound:
-            reason = f"wanted at most {bound} nodes in all of them, they have {total}"
+            reason = f"wanted at most {bound} nodes in all graphs together, they have {total}"
             raise InvalidQueryError("others", f"{reason}; ask for them in several calls")
 
     def _with_graphs(

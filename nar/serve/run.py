@@ -44,7 +44,7 @@ PageOf = Callable[[Indexed], Site]
 SWITCH_S: Final = 0.0005
 
 
-class LastResort:
+class ForcedExit:
     """Ends the process some time after its stop has begun, unless it has ended by itself.
 
     No thread can be stopped from outside, and an interpreter waits for every thread.
@@ -125,7 +125,7 @@ def serve_index(
     # A time of creation for every series would double their number.
     disable_created_metrics()  # type: ignore[no-untyped-call]
     sys.setswitchinterval(SWITCH_S)
-    last_resort = LastResort(config.drain_grace_s + MARGIN_S)
+    forced_exit = ForcedExit(config.drain_grace_s + MARGIN_S)
     loading: list[Thread] = []
 
     def ready(server: QueryServer) -> None:
@@ -139,13 +139,13 @@ def serve_index(
 
     with closing(index):
         build = partial(build_server, config, embedder, index, novelty, graphs, page, is_warm=False)
-        server = asyncio.run(_serve_until_signal(build, ready, last_resort))
+        server = asyncio.run(_serve_until_signal(build, ready, forced_exit))
     # An interpreter that ends while torch is imported takes the thread out of C++ code that does
     # not allow it, and the process is aborted.
     for thread in loading:
         thread.join()
     if not server.is_at_work:
-        last_resort.cancel()
+        forced_exit.cancel()
 
 
 def _get_ready(
@@ -172,12 +172,12 @@ def _load(embedder: StoredEmbedder) -> None:
 
 
 async def _serve_until_signal(
-    build: Callable[[], QueryServer], on_ready: OnReady, last_resort: LastResort
+    build: Callable[[], QueryServer], on_ready: OnReady, forced_exit: ForcedExit
 ) -> QueryServer:
     stop = asyncio.Event()
 
     def begin_stop() -> None:
-        last_resort.begin()
+        forced_exit.begin()
         stop.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):

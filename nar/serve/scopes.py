@@ -1,6 +1,6 @@
 """What the bearer of a token may see and do: rights, and the part of the index that is theirs.
 
-Whoever is bound to a filter meets an index that has the rows of that filter and no others. All
+A caller that is bound to a filter meets an index with the rows of that filter and no others. All
 answers are made from it, so that no row, name, count, motif or error tells of the rows of others.
 What was counted over the whole index, such as novelty and the users of a block, is not said.
 """
@@ -193,7 +193,7 @@ class ScopedIndex:
         """Number of rows that pass a filter."""
         return self._index.counted(self._within(wanted))
 
-    rows_answering = count  # whoever counts a part has to look at the rows
+    rows_answering = count  # to count a part, its rows have to be read
 
     def get(self, keys: Sequence[str]) -> dict[str, IndexRow]:
         """Rows by name or id; a key that nothing has, or that is of others, is left out."""

@@ -76,7 +76,7 @@ class QueryServer:
         self.port = 0
         self._config = config
         self._telemetry = telemetry
-        # Only who binds tokens to an alias asks for it.
+        # Only servers that bind tokens to an alias need its name.
         self._alias = retrieval.alias if config.scoped_tokens_file else ""
         self._workers = Workers(config)
         self._health = Health(

@@ -38,7 +38,7 @@ class Method:
 
 
 def methods_of(retrieval: Retrieval) -> Mapping[str, Method]:
-    """Every method by its name; whoever is bound to a part of the index is answered from it."""
+    """Every method by its name; a caller bound to a part of the index is answered from it."""
 
     def work(name: str) -> Work:
         return by_scope(lambda scope: _works(retrieval.within(scope))[name])

@@ -138,7 +138,7 @@ class Telemetry:
         )
         self.most_of_a_caller = prometheus.Gauge(
             "nar_caller_in_flight_most",
-            "Calls begun of the caller who has begun most.",
+            "Calls begun of the caller with the most calls.",
             registry=self.registry,
         )
         self._rejected = prometheus.Counter(
@@ -248,8 +248,8 @@ class Telemetry:
 class MetricsPort:
     """The port that Prometheus reads, answered by the event loop.
 
-    A connection is one request, which has to come soon; of many that are open the oldest gives way.
-    Whoever asks while a page is made, or soon after, gets the next page, together with the others.
+    A connection is one request, which has to come soon; of many open connections the oldest gives
+    way. Requests that come while a page is made, or soon after, share the next page.
 
     Args:
         registry: What is shown.
@@ -314,7 +314,7 @@ class MetricsPort:
                 writer.write(await self._reply(head.decode("latin-1").split("\r\n")))
                 await writer.drain()
         except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass  # nobody is left who waits for a page
+            pass  # nobody waits for a page any more
         except asyncio.CancelledError:
             pass  # this one gave way, or the port closes
         finally:
@@ -339,7 +339,7 @@ class MetricsPort:
     async def _made(self) -> bytes:
         loop = asyncio.get_running_loop()
         await asyncio.sleep(max(self._page_at_s - loop.time(), 0))
-        # Who comes from now on wants what is counted meanwhile, and so the page after this one.
+        # Requests from now on want what is counted meanwhile, and so the page after this one.
         self._page = None
         began_s = loop.time()
         page = await asyncio.to_thread(prometheus.generate_latest, self._registry)

@@ -44,7 +44,7 @@ def bill_of(captured: "ZooCapture") -> dict[str, Any]:
         "parameters": str(item.graph.parameters),
         "flops": str(item.graph.flops),
         "operators": str(item.graph.nodes),
-        **_said_of(captured),
+        **_limits_of(captured),
     }
     component = Component(
         name=item.labels.name,
@@ -64,13 +64,13 @@ def bill_of(captured: "ZooCapture") -> dict[str, Any]:
     return document
 
 
-def _said_of(captured: "ZooCapture") -> Mapping[str, str]:
+def _limits_of(captured: "ZooCapture") -> Mapping[str, str]:
     """What was assumed of the model and what could not be read of it; nothing where nothing was."""
     texts = {
         "assumed": [*doubts_texts(captured.assumed), *assumed_texts(captured.assumed)],
         "unread": list(unread_texts(captured.unread)),
     }
-    return {name: " ".join(said) for name, said in texts.items() if said}
+    return {name: " ".join(lines) for name, lines in texts.items() if lines}
 
 
 def _parameters(captured: "ZooCapture") -> Mapping[str, Any]:

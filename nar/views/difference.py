@@ -91,10 +91,10 @@ def edits_report(edits: Edits) -> Report:
 def difference_html(compared: Difference) -> tuple[str, str]:
     """The same as HTML, and the motifs of both drawn side by side."""
     # It takes 0.2 s to import, and a terminal does not need it.
-    from nar.views.drawing import as_svg, motif_drawing
+    from nar.views.graph_export import as_svg, motif_graph
 
     sides = ((side.labels.name, side.graph) for side in (compared.first, compared.second))
-    drawn = (as_svg(motif_drawing(*side)) for side in sides)
+    drawn = (as_svg(motif_graph(*side)) for side in sides)
     return html_of(difference_view(compared)), side_by_side(*drawn)
 
 

@@ -31,7 +31,7 @@ _SUGGESTED: Final = 12
 _LIKENESS: Final = 0.6
 
 
-class Listed(Protocol):
+class CatalogueSource(Protocol):
     """What a catalogue is made from: a `Reader` or an `ArchitectureIndex`."""
 
     def count(self) -> int:
@@ -135,7 +135,7 @@ class Catalogue:
         return _base64(np.round((points + 1) / 2 * np.iinfo(np.uint16).max))
 
 
-def read_catalogue(index: Listed, points: Mapping[str, NDArray[np.float32]]) -> Catalogue:
+def read_catalogue(index: CatalogueSource, points: Mapping[str, NDArray[np.float32]]) -> Catalogue:
     """The catalogue of all rows of an index."""
     entries: list[IndexEntry] = []
     while page := index.page(entries[-1].id if entries else "", _PAGE, EVERYTHING):

@@ -160,7 +160,7 @@ _LONGEST: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Condensed:
+class MacroSummary:
     """A macro graph in short.
 
     Attributes:
@@ -174,7 +174,7 @@ class Condensed:
     repeats: tuple[int, ...]
 
 
-def condensed(macro: MacroGraph) -> Condensed:
+def condensed(macro: MacroGraph) -> MacroSummary:
     """Draw a macro graph in short: what repeats is one node, and is counted.
 
     Example:
@@ -197,7 +197,7 @@ def condensed(macro: MacroGraph) -> Condensed:
             if position < period:
                 is_chain = all((each, each + 1) in linked for each in range(first, last - 1))
                 nodes.append(Run(kinds[first], last - first, is_chain, number))
-    return Condensed(tuple(nodes), _links(node_of, macro), tuple(each[2] for each in groups))
+    return MacroSummary(tuple(nodes), _links(node_of, macro), tuple(each[2] for each in groups))
 
 
 def kinds_of(macro: MacroGraph) -> list[int]:

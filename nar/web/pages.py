@@ -42,7 +42,7 @@ from nar.web.catalogue import (
     sides_as_json,
 )
 from nar.web.model_views import comparison, model_view
-from nar.web.uploads import Files, Turns, in_directory
+from nar.web.uploads import Files, TurnQueue, in_directory
 from nar.wire.settings import ServerConfig
 
 STATIC: Final = package_path("web", "static")
@@ -103,7 +103,7 @@ class Pages:
         self._config = config
         self._models = Models(sources.graphs, config)
         self._files = Files(1)
-        self._comparisons = Turns(1, config.max_call_s)
+        self._comparisons = TurnQueue(1, config.max_call_s)
         # Of its own, with the bounds of calls: bodies that come slowly keep no call from coming.
         self._uploads = uploads_of(config)
         self._turns = asyncio.Semaphore(config.compute_threads + config.heavy_threads)
@@ -127,7 +127,7 @@ class Pages:
         return await pages._handlers()[path](request)
 
     def within(self, scope: Scope) -> "Pages":
-        """The page of the rows that a scope has; who uses a block was counted over all rows."""
+        """The page of a scope's rows; the users of a block were counted over all rows."""
         if scope.is_whole:
             return self
         if scope not in self._of_scopes:
@@ -255,7 +255,7 @@ class Pages:
             raise InvalidQueryError("code", f"wanted 16 hexadecimal digits, came {text[:40]!r}")
         if self._sources.extras.uses is None:
             raise UnknownArchitectureError(
-                "nobody has counted who uses which block of this index; `nar atlas draw` does"
+                "the users of this index's blocks were not counted; `nar atlas draw` counts them"
             )
         uses, names = self._sources.extras.uses
         found = users_of_blocks([code], uses, [self._known.names.get(name) for name in names])

@@ -24,17 +24,17 @@ _MAX_S: Final = 100.0
 _DISK_SHARE: Final = 0.5
 
 
-class Turns:
-    """Few work at a time and as many further ones wait; more are refused.
+class TurnQueue:
+    """Few requests work at a time and as many further ones wait; more are refused.
 
     Args:
-        at_a_time: How many work at a time.
-        retry_s: When those who are refused may come again.
+        at_a_time: How many requests work at a time.
+        retry_s: When a refused caller may come again.
     """
 
     def __init__(self, at_a_time: int, retry_s: float) -> None:
         self._turns = asyncio.Semaphore(at_a_time)
-        # Whoever waits has one turn ahead, and nobody waits for two of them.
+        # A request that waits has one turn ahead, and none waits for two turns.
         self._places = asyncio.Semaphore(2 * at_a_time)
         self._retry_s = retry_s
 
@@ -59,7 +59,7 @@ class Files:
     """
 
     def __init__(self, at_a_time: int) -> None:
-        self._turns = Turns(at_a_time, _MAX_S)
+        self._turns = TurnQueue(at_a_time, _MAX_S)
 
     async def graph(self, name: str, parts: AsyncIterator[bytes]) -> Graph:
         """The graph of the model in a file.
@@ -95,7 +95,7 @@ def _not_taken(path: Path) -> str:
 
 
 async def _write(path: Path, parts: AsyncIterator[bytes]) -> None:
-    # Whoever else writes to the volume of temporary files needs room, too.
+    # Other programs write to the volume of temporary files, too, and need room.
     most = int(_DISK_SHARE * shutil.disk_usage(path.parent).free)
     came = 0
     try:

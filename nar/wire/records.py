@@ -235,7 +235,7 @@ def _decode_card(message: wire.DesignCard) -> DesignCard:
         each.name: tuple(value) if each.name == "stages" else value
         for each, value in message.ListFields()
     }
-    # An optional number that is 0 is listed; one that is absent is not.
+    # An optional number that is 0 is listed; an absent number is not.
     return DesignCard(**read)
 
 

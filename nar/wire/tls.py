@@ -191,7 +191,9 @@ def channel_credentials(config: ClientConfig) -> grpc.ChannelCredentials:
         ConfigError: Names the file at fault.
     """
     if bool(config.certificate_file) != bool(config.key_file):
-        raise ConfigError("wanted client.certificate_file and client.key_file, came one of them")
+        raise ConfigError(
+            "wanted client.certificate_file and client.key_file, came one without the other"
+        )
     if config.ca_file:
         check_authority(config.ca_file)
     if config.certificate_file and config.key_file:

@@ -253,7 +253,7 @@ def shapes_built(capture: Callable[[], Capture]) -> dict[str, Shape]:
             capture()
     except _BuiltError as built:
         return built.shapes
-    raise CaptureError("-", "-", "wanted a model that is built, came one that is drawn as a graph")
+    raise CaptureError("-", "-", "wanted a built model, came a model that is traced as a graph")
 
 
 # Elements from which on a tensor is left as it was allocated: memory that nobody writes is not
@@ -269,11 +269,11 @@ _FACTORIES: Final = frozenset({
 @contextmanager
 def lightly() -> Iterator[None]:
     """Inside, modules are made without weights; of large tensors no values are written."""
-    with weightless(), _Lightly():
+    with weightless(), _LightFills():
         yield
 
 
-class _Lightly(TorchFunctionMode):
+class _LightFills(TorchFunctionMode):
     """Leaves out fills of large tensors, and makes huge ones without memory."""
 
     def __torch_function__(

@@ -147,7 +147,7 @@ def _prepare_process() -> "torch.library.Library | None":
     Returns:
         The library of stand-in operators, if any: they exist only as long as it does.
     """
-    # Who asks which version is installed needs no torch.
+    # To ask which version is installed needs no torch.
     import torch
 
     from nar.capture.torch_internals import FAKE_TENSOR_LOGGER

@@ -33,7 +33,7 @@ def test_pages_made_of_tables_say_it_too():
 
 
 def reproduced(rows, tmp_path):
-    """The row of a simple method, run again, beside the one that stands there."""
+    """The row of a simple method, run again, beside the row that stands there."""
     stands = next(row for row in rows if row["method"] == "operators")
     cells = find_set("distinct").cells_of("real", PROTOCOL, "operators")
     results = [answered(cell, task_of(cell, cache_directory=tmp_path)) for cell in cells]

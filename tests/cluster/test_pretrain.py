@@ -149,7 +149,7 @@ def test_a_killed_driver_goes_on_from_the_newest_state_that_is_whole(workspace, 
 
 
 def kept_by_ray(workspace: Workspace) -> list[Path]:
-    """The states that Ray Train knows of, the one that it would go on from last."""
+    """The states that Ray Train knows of; it would go on from the last."""
     found = workspace.root.glob(f"{RUNS}/*/checkpoint_manager_snapshot.json")
     told = [(path.parent, json.loads(path.read_text())) for path in found]
     return sorted(

@@ -6,7 +6,7 @@ import pytest
 import ray
 from prometheus_client.parser import text_string_to_metric_families
 
-from cluster.telemetry import KEPT, Of, job_telemetry
+from cluster.telemetry import KEPT, MetricLabels, job_telemetry
 from nar.base.errors import ConfigError
 
 
@@ -55,4 +55,4 @@ def test_a_run_that_fails_is_counted_by_its_error_and_workspace(tmp_path, monkey
     monkeypatch.setattr("cluster.telemetry.ray.get", lambda *_, **__: None)
     with pytest.raises(ConfigError), job_telemetry("embed", tmp_path):
         raise ConfigError("no such encoder")
-    assert actor.told == [("fail", Of("embed", str(tmp_path)), "ConfigError")]
+    assert actor.told == [("fail", MetricLabels("embed", str(tmp_path)), "ConfigError")]

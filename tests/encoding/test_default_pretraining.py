@@ -11,7 +11,7 @@ from nar.encoding.default.pretraining import (
     FamilyBatches,
     FeatureTable,
     pretrain_default,
-    relatives_together,
+    relatives_side_by_side,
 )
 from nar.encoding.default.recipe import DefaultConfig, DefaultRecipe, GraphRecipe, MotifRecipe
 from nar.encoding.default.samples import CONTEXTS_A_MOTIF, collect_feature_samples
@@ -68,11 +68,11 @@ def test_a_run_that_goes_on_ends_where_the_unbroken_one_does(tmp_path):
 
 def test_relatives_come_together_and_everyone_comes_once():
     families = np.repeat(np.arange(10), 10)
-    order = relatives_together(families, 4, np.random.default_rng(0))
+    order = relatives_side_by_side(families, 4, np.random.default_rng(0))
     assert sorted(order.tolist()) == list(range(100))
     changes = np.count_nonzero(np.diff(families[order]))
     assert changes <= 30  # three groups a family
-    other = relatives_together(families, 4, np.random.default_rng(1))
+    other = relatives_side_by_side(families, 4, np.random.default_rng(1))
     assert order.tolist() != other.tolist()
 
 

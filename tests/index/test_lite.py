@@ -122,7 +122,7 @@ def test_one_that_was_killed_is_begun_again(index):
 
 def is_lite(pid):
     command = Path(f"/proc/{pid}/cmdline")
-    # One that has ended has none, even before anybody has asked how it ended.
+    # An ended process has no command, even before anybody has asked how it ended.
     return command.exists() and b"nar.index.lite" in command.read_bytes()
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from oracle import DIM, row
 
 from nar.index import exact
-from nar.index.exact import ExactIndex, Sought, Vectors
+from nar.index.exact import ExactIndex, NearestQuery, Vectors
 from nar.index.filters import Filter, Range
 
 ROWS, WIDE, FEW = 1_500, 32, 4
@@ -57,7 +57,7 @@ def test_what_is_found_is_what_a_whole_product_finds(seed, count, directions, of
     draw = np.random.default_rng(seed)
     asked = units(vectors_along(directions, 3, seed + 1_000))
     places = None if offered is None else np.sort(draw.permutation(ROWS)[:offered])
-    sought = [Sought(each, count, places) for each in asked]
+    sought = [NearestQuery(each, count, places) for each in asked]
     for each, (rows, scores) in zip(
         asked, Vectors.of(KNOWN).prepared(FEW).nearest(sought), strict=True
     ):
@@ -73,14 +73,14 @@ def test_what_lies_beside_all_directions_is_found():
     """The worst case: nothing of the query, and of the row that is sought, lies along them."""
     last = np.eye(WIDE, dtype=np.float32)[-1]
     vectors = Vectors.of(np.concatenate([KNOWN, [7 * last]])).prepared(FEW)
-    [(rows, scores)] = vectors.nearest([Sought(last, 1)])
+    [(rows, scores)] = vectors.nearest([NearestQuery(last, 1)])
     assert rows.tolist() == [ROWS]
     assert scores.tolist() == [1]
 
 
 def test_few_rows_are_compared_whole(compared):
     prepared = Vectors.of(KNOWN).prepared(FEW)
-    prepared.nearest([Sought(each, 10) for each in units(KNOWN[:8])])
+    prepared.nearest([NearestQuery(each, 10) for each in units(KNOWN[:8])])
     assert compared == [FEW]
 
 
@@ -88,7 +88,9 @@ def test_all_rows_are_compared_with_what_is_like_none_of_them(compared):
     stranger = units(np.random.default_rng(5).normal(size=(1, WIDE))).astype(np.float32)[0]
     own = units(KNOWN[:1])[0]
     prepared = Vectors.of(KNOWN).prepared(FEW)
-    found = prepared.nearest([Sought(own, 3), Sought(stranger, 3), Sought(own, 5)])
+    found = prepared.nearest(
+        [NearestQuery(own, 3), NearestQuery(stranger, 3), NearestQuery(own, 5)]
+    )
     assert compared == [FEW, WIDE]
     assert [len(rows) for rows, _ in found] == [3, 3, 5]
     assert found[1][1].max() == pytest.approx(cosines(KNOWN, stranger).max(), abs=1e-6)
@@ -96,14 +98,14 @@ def test_all_rows_are_compared_with_what_is_like_none_of_them(compared):
 
 def test_few_rows_that_are_offered_are_compared_alone(compared):
     offered = np.array([1, 5, 900])
-    [(rows, scores)] = Vectors.of(KNOWN).nearest([Sought(units(KNOWN[5:6])[0], 2, offered)])
+    [(rows, scores)] = Vectors.of(KNOWN).nearest([NearestQuery(units(KNOWN[5:6])[0], 2, offered)])
     assert compared == []
     assert rows[scores.argmax()] == 5
     assert set(rows.tolist()) < set(offered.tolist())
 
 
 def test_most_rows_wanted_are_all_compared(compared):
-    [(rows, _)] = Vectors.of(KNOWN).prepared(FEW).nearest([Sought(units(KNOWN[:1])[0], ROWS)])
+    [(rows, _)] = Vectors.of(KNOWN).prepared(FEW).nearest([NearestQuery(units(KNOWN[:1])[0], ROWS)])
     assert sorted(rows.tolist()) == list(range(ROWS))
     assert compared == [FEW, WIDE]
 
@@ -114,7 +116,7 @@ def test_changed_vectors_are_what_new_ones_would_be(directions, compared):
     added = vectors_along(FEW, 40, 9)
     changed = Vectors.of(KNOWN).prepared(directions).changed(kept, added)
     fresh = Vectors.of(np.concatenate([KNOWN[kept], added]))
-    asked = [Sought(each, 12) for each in units(added)]
+    asked = [NearestQuery(each, 12) for each in units(added)]
     answers = [vectors.nearest(asked) for vectors in (changed, fresh)]
     # Too many directions are none.
     assert compared == [*([FEW] if directions == FEW else [WIDE]), WIDE]

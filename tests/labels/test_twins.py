@@ -1,4 +1,4 @@
-"""Twins: groups across libraries, every name one that its source resolves."""
+"""Twins: groups across libraries, each of names that their sources resolve."""
 
 import re
 from collections import Counter

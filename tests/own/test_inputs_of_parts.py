@@ -93,7 +93,7 @@ class Film(nn.Module):
 
 
 class Forecast(nn.Module):
-    """Its mapping has none of those features of which the module states that there are none."""
+    """Its mapping has no feature of a kind that the module says it lacks."""
 
     def __init__(self, hist=2, stat=0, series=1):
         super().__init__()

@@ -21,7 +21,7 @@ from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 from nar.wire.graphs import encode_graph
 from nar.wire.records import decode_explanation
 
-# The corpus lacks one of those that are indexed, and has another version of a second one.
+# The corpus lacks one indexed model, and has another version of a second model.
 ABSENT, OLD = "darts:cell", "timm:mixer"
 AT_HAND = [name for name in KNOWN if name not in (ABSENT, OLD)]
 LIMITS = {"max_queries": 6, "max_nodes": 8, "max_call_nodes": 21}
@@ -124,7 +124,7 @@ def test_a_call_is_bounded(stub):
         assert (code, words) == ("INVALID_ARGUMENT", f"others: wanted 1 to 6, came {count}")
     code, words = refused(stub, *AT_HAND, OLD, architecture="timm:plain")
     assert code == "INVALID_ARGUMENT"
-    assert "wanted at most 21 nodes in all of them, they have" in words
+    assert "wanted at most 21 nodes in all graphs together, they have" in words
 
 
 def test_a_graph_that_is_too_large_to_be_sent_is_too_large_to_be_read(embedder, index, graphs):

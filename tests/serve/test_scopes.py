@@ -181,7 +181,7 @@ def test_two_aliases_with_two_servers_share_nothing(milvus_uri, embedder):
             for request in requests if method != "Explain" else ():
                 assert SECRET not in MessageToJson(alpha(method, request)), method
         counts = [ask("Describe", wire.DescribeRequest()).index_rows for ask in (alpha, other)]
-        # The two that were written beside; of those of alpha one was deleted again.
+        # Two rows were written beside; one row of alpha was deleted again.
         assert counts == [3, 4]
         with pytest.raises(grpc.RpcError) as caught:
             stub_of(servers[SECRET], "alpha-token")("Describe", wire.DescribeRequest())

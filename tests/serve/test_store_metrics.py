@@ -60,7 +60,7 @@ def test_a_state_that_is_not_known_does_not_hide_other_metrics():
 @pytest.mark.slow
 def test_an_index_that_goes_away_is_seen(embedder, tmp_path):
     with tiny_index(tmp_path, embedder):
-        # One look and no other: one that came first would find that nothing is published any more,
+        # One look and no other: an earlier look would find that nothing is published any more,
         # and no call would be refused.
         config = IndexConfig(uri=str(tmp_path / "index.db"), follow_s=60)
     index = ArchitectureIndex(config)

@@ -224,7 +224,7 @@ def test_files_at_fault_are_named_at_start(embedder, index, authority, fault):
 def test_a_client_names_its_files_at_fault(authority, open_client):
     certificate, key = authority.issue("client")
     for files, named in (
-        ({"certificate_file": certificate}, "came one of them"),
+        ({"certificate_file": certificate}, "came one without the other"),
         ({"ca_file": key}, "client.key"),
         ({"certificate_file": certificate, "key_file": certificate}, "client.crt"),
     ):

@@ -176,7 +176,7 @@ def test_stages_are_read_while_the_thread_of_a_call_goes_on():
     clock = StageClock(Patience(60))
     with clock.stage("parse"):
         pass
-    seen = iter(clock.spells)
+    seen = iter(clock.intervals)
     with clock.stage("search"):
         pass
     assert list(seen) == ["parse"]

@@ -76,7 +76,7 @@ def server(items, indexed, novelty):
 
 @pytest.fixture(scope="session")
 def bare_server(indexed):
-    """Without a map, graphs, or who uses which block: all that a workspace may lack."""
+    """Without a map, graphs, or what uses which block: all that a workspace may lack."""
     _, embedder, _, index = indexed
     page = page_of(ServerConfig(), None, AtlasExtras())
     with live_server(embedder, index, page=page, web_port=0) as live:

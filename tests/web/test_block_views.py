@@ -1,8 +1,8 @@
-"""Views of blocks in a real browser: a model, two beside each other, who uses a block."""
+"""Views of blocks in a real browser: a model, two beside each other, what uses a block."""
 
 from playwright.sync_api import expect
 
-# The codes of the blocks of one side; of those that are said to be only there.
+# The codes of the blocks of one side; or of the blocks that stand only there.
 CODES = """(rows, side) => [...rows.children].slice(2)
   .filter((cell, at) => at % 2 === side && cell.matches(".card"))
   .map((cell) => cell.href.split("block=")[1])"""

@@ -1,4 +1,4 @@
-"""What an atlas keeps for the page: its map, and who uses which block."""
+"""What an atlas keeps for the page: its map, and what uses which block."""
 
 from shutil import copytree
 

@@ -234,7 +234,7 @@ def test_an_unknown_name_is_told(visit):
     [
         ("map", "This index has no map"),
         ("model/timm%3Aa", "indexed without a graph"),
-        ("users/0123456789abcdef", "nobody has counted"),
+        ("users/0123456789abcdef", "were not counted"),
         ("ask/yours%3Aelsewhere.onnx", "drop it here again"),
     ],
 )

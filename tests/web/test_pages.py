@@ -202,7 +202,7 @@ def half_sent(server, path, count, content_length):
 
 
 def refusals(connections):
-    """The statuses of those that were answered."""
+    """The statuses of the connections that were answered."""
     answered, _, _ = select.select(connections, [], [], 0)
     return [int(one.recv(4096, socket.MSG_PEEK).split()[1]) for one in answered]
 

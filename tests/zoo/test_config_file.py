@@ -71,7 +71,7 @@ def test_what_is_no_configuration_is_told(read, said, reason):
     [
         (BERT, ("bert", "fill-mask")),
         ({"model_type": "bert"}, ("bert", UNKNOWN)),
-        # A class of another type, one that no table has, and one that says nothing.
+        # A class of another type, a class that no table has, and a class that says nothing.
         (MINE | {"architectures": ["BertForCausalLM"]}, ("mine", "text-generation")),
         (MINE | {"architectures": ["MyForMaskedLM"]}, ("mine", "fill-mask")),
         (MINE | {"architectures": ["Mine", "MyLMHeadModel"]}, ("mine", "text-generation")),

@@ -34,7 +34,7 @@ def test_a_detector_is_captured_up_to_its_raw_predictions(model, family, operato
 def test_every_stage_of_a_cascade_is_captured():
     cascade = capture_architecture("mmdet:cascade_rcnn/cascade-rcnn_r50_fpn_1x_coco").architecture
     plain = capture_architecture("mmdet:faster_rcnn/faster-rcnn_r50_fpn_1x_coco").architecture
-    # A head is two linear layers over 7 x 7 windows and one that tells 80 classes from none.
+    # A head is two linear layers over 7 x 7 windows, and a layer of 80 classes and none.
     head = linear(256 * 7 * 7, 1024) + linear(1024, 1024) + linear(1024, 81)
     # A cascade corrects one box a region, the other one a class.
     boxes = 3 * linear(1024, 4) - linear(1024, 4 * 80)

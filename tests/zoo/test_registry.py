@@ -54,7 +54,7 @@ def package(library):
 
 
 def distribution_of(library):
-    """The installed package or, of a library that is absent, the one that its record names."""
+    """The installed package or, where the library is absent, the package that its record names."""
     installed = package_of(library)
     if installed:
         return installed[0]

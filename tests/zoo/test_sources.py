@@ -7,7 +7,7 @@ from nar.graphs.ops import op_name
 from nar.own import capture_architecture, resolve
 from nar.zoo.sources import list_specs
 
-# Source -> at least so many networks, a name that it lacks, and one that is near to it.
+# Source -> at least so many networks, a name that it lacks, and a name that is near to it.
 LISTED = {
     "asteroid": (21, "LSTMTasNet/whamm", "asteroid:LSTMTasNet/whamr"),
     "braindecode": (50, "NoSuchModel", "no such architecture"),

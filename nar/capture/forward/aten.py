@@ -192,7 +192,7 @@ RECURRENT = {"lstm": "lstm", "gru": "gru", "rnn_tanh": "rnn", "rnn_relu": "rnn"}
 def aten_table() -> Table:
     """ATen name -> emitter."""
     return {
-        **dict.fromkeys(f"{VIEWS} {COPIES} {INERT} {IN_FEWER_BITS}".split(), emit.fold),
+        **dict.fromkeys(f"{VIEWS} {COPIES} {INERT} {IN_FEWER_BITS}".split(), emit.read_through),
         **{name: emit.bits(operator) for name, operator in BITS.items()},
         **dict.fromkeys(FEW_BITS.split(), emit.few_bits),
         **_quantised(),
@@ -275,6 +275,6 @@ def _quantised() -> Table:
         "cat_relu": emit.followed(emit.concat, "relu"),
         "matmul": emit.product,
         "softmax": emit.reduction("softmax"),
-        "dropout": emit.fold,
+        "dropout": emit.read_through,
     }
     return {f"quantized::{name}": each for name, each in {**nodes, **layers, **others}.items()}

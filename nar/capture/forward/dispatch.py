@@ -31,7 +31,7 @@ from nar.capture.forward.untouched import has_lazy, renew_lazy, silence, untouch
 from nar.capture.graphs import to_capture
 from nar.capture.record import Capture, CaptureInputs
 from nar.capture.sizes import stated_of
-from nar.capture.trace import Beside, Trace, TraceBuilder, input_values
+from nar.capture.trace import Trace, TraceBuilder, TraceExtras, input_values
 from nar.capture.values import TensorValues, by_storage, signature, tensor_inputs
 from nar.graphs.canonical import exact_fingerprint
 from nar.graphs.weights import Shape, Weights, weights_of
@@ -42,7 +42,7 @@ _QUANTISED = frozenset({
     torch.int8, torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz,
     torch.float8_e5m2fnuz,
 })  # fmt: skip
-_MACHINES = 2  # the machine that answers, and one that has what its owner's has
+_MACHINES = 2  # the machine as it is, and a machine with what its owner's has
 
 
 def _undrawn(run: Callable[[], Trace], *, name: str) -> Trace:
@@ -237,7 +237,7 @@ def _trace(module: nn.Module, inputs: CaptureInputs, placement: Placement, *, na
         came = "None" if result is None else f"an object of {type(result).__name__}"
         reason = f"wanted a tensor somewhere in the output of forward, came {came}"
         raise CaptureError(name, "-", reason)
-    beside = Beside(
+    beside = TraceExtras(
         signature(_named_inputs(module, inputs)),
         signature(named_tensors("", result)),
         stated_of(module.named_modules()),

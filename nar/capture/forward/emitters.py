@@ -54,7 +54,7 @@ Emit = Callable[[TraceBuilder, AtenCall], int]
 Table = Mapping[str, Emit]
 
 
-def fold(_builder: TraceBuilder, call: AtenCall) -> int:
+def read_through(_builder: TraceBuilder, call: AtenCall) -> int:
     """A structural operator: its result is the value that it reads."""
     return call.values[0]
 

@@ -106,7 +106,7 @@ def owners_machine() -> Iterator[None]:
 
 
 def _of_one(real: Callable[..., Any], alone: Callable[..., Any], *given: Any, **named: Any) -> Any:  # noqa: ANN401
-    """The answer of a call of a group of processes, for the one that there is."""
+    """The answer of a call of a group of processes, for the only process."""
     is_group = torch.distributed.is_initialized()
     return (real if is_group else alone)(*given, **named)
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from nar.capture import torch_internals as internals
 from nar.capture.forward.aten import SPLITS, aten_table
-from nar.capture.forward.emitters import AtenCall, Emit, Table, fold, unknown
+from nar.capture.forward.emitters import AtenCall, Emit, Table, read_through, unknown
 from nar.capture.torch_internals import OpOverload, schema_of
 from nar.capture.trace import Shape, TraceBuilder
 from nar.capture.values import TensorValues, shape_of
@@ -153,7 +153,7 @@ class Recorder(internals.TorchDispatchMode):
         targets = [tensor for tensor in written if isinstance(tensor, Tensor)]
         if not results and not targets:
             return
-        if plan.emit is not fold:
+        if plan.emit is not read_through:
             self.builder.path = running_module(self._paths) if self._paths else self.module
         shape = shape_of(results[0] if results else targets[0])
         call = AtenCall(plan.name, args, kwargs, *operands, shape)

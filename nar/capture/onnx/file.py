@@ -19,7 +19,7 @@ from nar.capture.onnx.ops import OPERANDS, QUANTISED, SPLITS, WEIGHTS, OnnxCall,
 from nar.capture.onnx.patterns import in_standard_form, simplified
 from nar.capture.onnx.runtime import standard_name
 from nar.capture.record import Capture
-from nar.capture.trace import Beside, Trace, TraceBuilder, input_values, port
+from nar.capture.trace import Trace, TraceBuilder, TraceExtras, input_values, port
 
 # Chosen: a weight is compared with as many tables of its shape; language models have one or two.
 _MOST_TABLES: Final = 4
@@ -225,7 +225,7 @@ class OnnxReader:
                 value = self._value(node, node.output[0])
                 self._values.update(dict.fromkeys(outputs, value))
         outputs = [self._read(output.name) for output in self._graph.output]
-        beside = Beside(self._signature(inputs), self._signature(self._graph.output))
+        beside = TraceExtras(self._signature(inputs), self._signature(self._graph.output))
         return self._builder.trace(outputs, self._parameters, beside)
 
     def _signature(self, entries: Iterable[Any]) -> tuple[str, ...]:

@@ -150,7 +150,7 @@ class _Call:
         return made
 
     def given(self, place: int) -> str:
-        """Name of an output; of one that is left out a name that nothing reads."""
+        """Name of an output; a name that nothing reads where the output is left out."""
         is_there = place < len(self.outputs) and self.outputs[place]
         return self.outputs[place] if is_there else f"{self.result}/output {place}"
 

@@ -221,7 +221,7 @@ class FamilyBatches:
         """This worker's part of every batch of an epoch."""
         recipe = self._recipe
         rng = np.random.default_rng([recipe.seed, epoch])
-        order = relatives_together(self._samples.targets.families, recipe.relatives, rng)
+        order = relatives_side_by_side(self._samples.targets.families, recipe.relatives, rng)
         batches = np.array_split(order, max(1, round(len(order) / recipe.batch_size)))
         return [batch[share.rank :: share.world] for batch in batches]
 
@@ -247,7 +247,7 @@ class FamilyBatches:
         return seen
 
 
-def relatives_together(
+def relatives_side_by_side(
     families: NDArray[np.int64], relatives: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
     """A random order in which ``relatives`` members of a family at a time stand side by side."""

@@ -56,7 +56,7 @@ class Whole:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Choosing:
+class ChoosingFunction:
     """A function that makes one of several classes.
 
     Attributes:
@@ -113,19 +113,21 @@ def _names(node: ast.AST, name: str, module: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
-def choosing_makers(repository: Repository) -> list[Choosing]:
+def choosing_makers(repository: Repository) -> list[ChoosingFunction]:
     """Functions of the nearest files that make what a configuration names, by a table or by name.
 
     A class that registers itself is called nowhere by its own name.
     """
-    found: list[Choosing] = []
+    found: list[ChoosingFunction] = []
     for path in repository.python_files[:_FILES_NAMING]:
         for node in repository.tree(path).body:
             if isinstance(node, ast.FunctionDef) and _CHOOSING.match(node.name):
                 calls = (each for each in ast.walk(node) if isinstance(each, ast.Call))
                 line = next((call.lineno for call in calls if _is_chosen(call)), None)
                 if line is not None:
-                    found.append(Choosing(path, node, f"{repository.relative(path)}:{line}"))
+                    found.append(
+                        ChoosingFunction(path, node, f"{repository.relative(path)}:{line}")
+                    )
     return found
 
 

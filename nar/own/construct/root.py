@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-# Written by who starts a repository, so the nearest ends the search.
+# Written where a repository is started, so the nearest ends the search.
 _MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 # Sub-folders have these too, so the outermost is taken.
 _READMES = ("README.md", "README.rst", "README.txt", "README", "requirements.txt")

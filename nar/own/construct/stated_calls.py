@@ -116,15 +116,15 @@ class StatedCalls:
         calls = calls_of(repository, self._target.name, repository.path)
         if len(calls) < 2:
             return tuple(calls)
-        meant = {id(call): self._is_meant(call) for call in calls}
-        if True in meant.values():  # of files that are chosen by name, those that choose this one
-            calls = [call for call in calls if meant[id(call)]]
+        of_this_file = {id(call): self._is_of_this_file(call) for call in calls}
+        if True in of_this_file.values():  # other calls choose another file by its name
+            calls = [call for call in calls if of_this_file[id(call)]]
         return tuple(sorted(calls, key=lambda c: (self._is_reached(c) is False, not _trains(c))))
 
     def _is_reached(self, call: Call) -> bool | None:
         return self._evidence.evaluator.is_reached(Expression(call.path, call.tree, call.node))
 
-    def _is_meant(self, call: Call) -> bool | None:
+    def _is_of_this_file(self, call: Call) -> bool | None:
         """Whether a call is of this file, where its module is imported by a computed name.
 
         Returns:
@@ -193,9 +193,9 @@ class StatedCalls:
         fills = [each.fill for each in configured if each.fill]
         for each in configured:
             values += each.values
-        for name, told in ({} if known else self._told_at_once()).items():
-            makers[name] = _constant(settings_of(told.value))
-            values.append(AssumedValue(name, short(told.value), told.place))
+        for name, stated in ({} if known else self._stated_in_one_place()).items():
+            makers[name] = _constant(settings_of(stated.value))
+            values.append(AssumedValue(name, short(stated.value), stated.place))
         for name in self._target.required:
             if name in makers:
                 continue
@@ -232,14 +232,14 @@ class StatedCalls:
         is_guessed = stated.place == BY_NAME and _INWARD.match(name) is not None
         return stated.value * expansion if is_guessed and type(expansion) is int else stated.value
 
-    def _told_at_once(self) -> dict[str, Stated]:
-        """What one place tells of nearly all parameters, of those with a default as well."""
+    def _stated_in_one_place(self) -> dict[str, Stated]:
+        """The values that one place states for nearly all parameters, defaults or not."""
         source = self._evidence.whole_source(tuple(self._target.parameters))
-        told = self._evidence.evaluator.known(source.values) if source is not None else {}
+        stated = self._evidence.evaluator.known(source.values) if source is not None else {}
         return {
-            name: Stated(told[name], source.place)
+            name: Stated(stated[name], source.place)
             for name in self._target.parameters
-            if source is not None and name in told and not is_open(name, told[name])
+            if source is not None and name in stated and not is_open(name, stated[name])
         }
 
     def _calling(

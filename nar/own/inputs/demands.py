@@ -11,7 +11,7 @@ from nar.own.inputs.calls import CONCATENATIONS, CONVOLUTION, POOLING, Call
 from nar.own.inputs.slots import Extents
 
 
-class Want(Enum):
+class DemandKind(Enum):
     """What was not as wanted."""
 
     RANK = auto()
@@ -25,14 +25,14 @@ class Demand:
     """One thing that a call wanted.
 
     Attributes:
-        want: What was not as wanted.
+        kind: What was not as wanted.
         got: The rank or the extent that came.
-        wanted: The one that was wanted.
+        wanted: The rank or the extent that was wanted.
         tensor: The number of the tensor among the tensors of the call; None for the inputs as a
             whole.
     """
 
-    want: Want
+    kind: DemandKind
     got: int = 0
     wanted: int = 0
     tensor: int | None = 0
@@ -63,11 +63,11 @@ def described(call: Call, message: str) -> str:
     """What a failing call wanted, in words; nothing where it does not tell."""
     where = f"{call.function} of {call.path}" if call.path else call.function
     for demand in demands(call, message):
-        if demand.want is Want.EXTENT:
+        if demand.kind is DemandKind.EXTENT:
             return f"{where} wanted {demand.wanted} and got {demand.got}"
-        if demand.want is Want.RANK:
+        if demand.kind is DemandKind.RANK:
             return f"{where} wanted {demand.wanted} axes and got {demand.got}"
-        if demand.want is Want.INTEGERS:
+        if demand.kind is DemandKind.INTEGERS:
             return f"{where} wanted integers"
     return ""
 
@@ -89,11 +89,11 @@ def _of_convolution(call: Call) -> Iterator[Demand]:
     assert found is not None, "wanted a convolution"
     shape, rank = call.shapes[0], int(found["axes"]) + 2
     if len(shape) != rank:
-        yield Demand(Want.RANK, len(shape), rank)
+        yield Demand(DemandKind.RANK, len(shape), rank)
     elif shape[1] != channels_of(call):
-        yield Demand(Want.EXTENT, shape[1], channels_of(call))
+        yield Demand(DemandKind.EXTENT, shape[1], channels_of(call))
     else:
-        yield Demand(Want.LARGER)
+        yield Demand(DemandKind.LARGER)
 
 
 def _of_pooling(call: Call) -> Iterator[Demand]:
@@ -101,39 +101,39 @@ def _of_pooling(call: Call) -> Iterator[Demand]:
     assert found is not None, "wanted a pooling"
     rank = int(found["axes"]) + 2
     if len(call.shapes[0]) == rank:
-        yield Demand(Want.LARGER)
+        yield Demand(DemandKind.LARGER)
     else:
-        yield Demand(Want.RANK, len(call.shapes[0]), rank)
+        yield Demand(DemandKind.RANK, len(call.shapes[0]), rank)
 
 
 def _of_embedding(call: Call, message: str) -> Iterator[Demand]:
     if "positions" in message:
-        yield Demand(Want.EXTENT, call.shapes[0][-1], call.shapes[1][0], None)
+        yield Demand(DemandKind.EXTENT, call.shapes[0][-1], call.shapes[1][0], None)
     elif "integers" in message or "indices" in message or "scalar type" in message:
-        yield Demand(Want.INTEGERS)
+        yield Demand(DemandKind.INTEGERS)
 
 
 def _of_linear(call: Call, _message: str) -> Iterator[Demand]:
     if len(call.shapes) > 1 and call.shapes[0] and call.shapes[1]:
         got, wanted = call.shapes[0][-1], call.shapes[1][-1]
         if got != wanted:
-            yield Demand(Want.EXTENT, got, wanted)
+            yield Demand(DemandKind.EXTENT, got, wanted)
 
 
 def _of_batch_norm(call: Call, _message: str) -> Iterator[Demand]:
     shape = call.shapes[0]
     widths = [weight[0] for weight in call.shapes[1:] if len(weight) == 1]
     if widths and len(shape) > 1 and shape[1] != widths[0]:
-        yield Demand(Want.EXTENT, shape[1], widths[0])
+        yield Demand(DemandKind.EXTENT, shape[1], widths[0])
     else:
-        yield Demand(Want.RANK, len(shape), len(shape) + 1)
+        yield Demand(DemandKind.RANK, len(shape), len(shape) + 1)
 
 
 def _of_last_axes_norm(call: Call, _message: str) -> Iterator[Demand]:
     wanted = tuple(call.detail) if isinstance(call.detail, list | tuple) else ()
     for got, extent in zip(call.shapes[0][-len(wanted) :], wanted, strict=False):
         if got != extent:
-            yield Demand(Want.EXTENT, got, extent)
+            yield Demand(DemandKind.EXTENT, got, extent)
 
 
 def _of_group_norm(call: Call, _message: str) -> Iterator[Demand]:
@@ -141,10 +141,10 @@ def _of_group_norm(call: Call, _message: str) -> Iterator[Demand]:
     if len(shape) < 2:
         return
     if len(call.shapes) > 1 and shape[1] != call.shapes[1][0]:
-        yield Demand(Want.EXTENT, shape[1], call.shapes[1][0])
+        yield Demand(DemandKind.EXTENT, shape[1], call.shapes[1][0])
     else:
         groups = call.detail if isinstance(call.detail, int) and call.detail else 1
-        yield Demand(Want.EXTENT, shape[1], groups * max(1, shape[1] // groups))
+        yield Demand(DemandKind.EXTENT, shape[1], groups * max(1, shape[1] // groups))
 
 
 def _of_product(call: Call, _message: str) -> Iterator[Demand]:
@@ -154,9 +154,9 @@ def _of_product(call: Call, _message: str) -> Iterator[Demand]:
     if left == right:
         return
     if call.sources[0] or not call.sources[1]:
-        yield Demand(Want.EXTENT, left, right, 0)
+        yield Demand(DemandKind.EXTENT, left, right, 0)
     else:
-        yield Demand(Want.EXTENT, right, left, 1)
+        yield Demand(DemandKind.EXTENT, right, left, 1)
 
 
 def _of_einsum(call: Call, _message: str) -> Iterator[Demand]:
@@ -168,16 +168,16 @@ def _of_einsum(call: Call, _message: str) -> Iterator[Demand]:
         if "." in term:
             continue
         if len(term) != len(shape):
-            yield Demand(Want.RANK, len(shape), len(term), tensor)
+            yield Demand(DemandKind.RANK, len(shape), len(term), tensor)
             return
         for letter, extent in zip(term, shape, strict=True):
             before, owner = seen.setdefault(letter, (extent, tensor))
             if before == extent:
                 continue
             if call.sources[tensor]:
-                yield Demand(Want.EXTENT, extent, before, tensor)
+                yield Demand(DemandKind.EXTENT, extent, before, tensor)
             else:
-                yield Demand(Want.EXTENT, before, extent, owner)
+                yield Demand(DemandKind.EXTENT, before, extent, owner)
 
 
 def _of_concatenation(call: Call, _message: str) -> Iterator[Demand]:
@@ -185,8 +185,8 @@ def _of_concatenation(call: Call, _message: str) -> Iterator[Demand]:
     if len({len(shape) for shape in call.shapes}) > 1:
         for tensor, shape in enumerate(call.shapes):
             if len(shape) != len(first):
-                yield Demand(Want.RANK, len(shape), len(first), tensor)
-        yield Demand(Want.RANK, len(first), len(others[0]), 0)
+                yield Demand(DemandKind.RANK, len(shape), len(first), tensor)
+        yield Demand(DemandKind.RANK, len(first), len(others[0]), 0)
         return
     joined = call.detail % len(first) if isinstance(call.detail, int) and first else 0
     for tensor, shape in enumerate(others, 1):
@@ -194,16 +194,16 @@ def _of_concatenation(call: Call, _message: str) -> Iterator[Demand]:
             if axis == joined or one == other:
                 continue
             if call.sources[0] and not call.sources[tensor]:
-                yield Demand(Want.EXTENT, one, other, 0)
+                yield Demand(DemandKind.EXTENT, one, other, 0)
             else:
-                yield Demand(Want.EXTENT, other, one, tensor)
+                yield Demand(DemandKind.EXTENT, other, one, tensor)
 
 
 def _of_broadcast(call: Call, _message: str) -> Iterator[Demand]:
     for first, second in combinations(range(min(3, len(call.shapes))), 2):
         for one, other in _unequal(call.shapes[first], call.shapes[second]):
-            from_first = Demand(Want.EXTENT, one, other, first)
-            from_second = Demand(Want.EXTENT, other, one, second)
+            from_first = Demand(DemandKind.EXTENT, one, other, first)
+            from_second = Demand(DemandKind.EXTENT, other, one, second)
             if call.sources[first] and not call.sources[second]:
                 yield from_first
             elif call.sources[second] and not call.sources[first]:

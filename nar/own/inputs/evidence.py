@@ -27,10 +27,10 @@ from nar.own.inputs.layers import (
 from nar.own.inputs.names import (
     is_whole_step,
     kind_by_name,
-    says_graph,
-    says_graph_ids,
-    says_states,
-    says_text,
+    names_graph,
+    names_graph_ids,
+    names_states,
+    names_text,
 )
 from nar.own.inputs.parts import is_switch, parts_of, states_made
 from nar.own.inputs.slots import (
@@ -132,9 +132,13 @@ def _start(module: nn.Module, given: Given) -> State:
     stated = tuple(each for each in wanted if isinstance(each, Slot))
     if not inferred:
         return _with_times(module, stated)
-    if not stated and len(inferred) == 1 and (said := _said(module, inferred[0])) is not None:
-        return (said,)
-    is_graph = any(says_graph(each.name) for each in inferred)
+    if (
+        not stated
+        and len(inferred) == 1
+        and (stated_slot := _stated_by_attribute(module, inferred[0])) is not None
+    ):
+        return (stated_slot,)
+    is_graph = any(names_graph(each.name) for each in inferred)
     state: State = ()
     for each in wanted:
         if isinstance(each, Slot):
@@ -178,10 +182,10 @@ def _with_times(module: nn.Module, state: State) -> State:
 def _time_first(module: nn.Module, state: State) -> State:
     """The first input with time before the batch, where states are made for a layer that wants it.
 
-    Of an axis of one that is neither, the width of the states tells nothing.
+    Of any other axis, the width of the states tells nothing.
     """
     recurrent = [each for each in module.modules() if isinstance(each, nn.RNNBase)]
-    is_made = any(says_states(each.name) for each in state[1:]) and states_made(module) is not None
+    is_made = any(names_states(each.name) for each in state[1:]) and states_made(module) is not None
     if not is_made or not recurrent or any(each.batch_first for each in recurrent):
         return state
     first = state[0]
@@ -283,7 +287,7 @@ def made(value: object) -> object:
     return value
 
 
-def _said(module: nn.Module, parameter: Parameter) -> Slot | None:
+def _stated_by_attribute(module: nn.Module, parameter: Parameter) -> Slot | None:
     """The only input by an attribute `input_shape` of the module, with the batch or without."""
     shape = read_attribute(module, "input_shape")
     if not isinstance(shape, tuple | list | torch.Size) or isinstance(shape, Tensor):
@@ -303,7 +307,7 @@ def _parts(module: nn.Module, parameter: Parameter, before: State) -> State:
     if len(names) < _FEWEST_PARTS or kind_by_name(parameter.name) is Kind.EDGES:
         return ()
     by_name = parameter.kind is Parameter.KEYWORD_ONLY
-    is_graph = any(map(says_graph, names))
+    is_graph = any(map(names_graph, names))
     parts: State = ()
     for place, name in enumerate(names):
         part = Parameter(name, parameter.kind)
@@ -329,7 +333,7 @@ def _states(module: nn.Module, parameter: Parameter, before: State) -> State:
 
     They are those that a method of its own makes, else the pair of a step of an LSTM.
     """
-    if not says_states(parameter.name):
+    if not names_states(parameter.name):
         return ()
     by_name = parameter.kind is Parameter.KEYWORD_ONLY
     made = states_made(module) if before else None
@@ -355,7 +359,7 @@ def _slot(
         return Slot(name, Kind.OFF, (), is_sure=True, by_name=by_name)
     kind = _kind(module, name, before, is_alone=is_alone)
     if kind is None and is_graph:
-        kind = Kind.GRAPH_IDS if says_graph_ids(name) else None if before else Kind.NODES
+        kind = Kind.GRAPH_IDS if names_graph_ids(name) else None if before else Kind.NODES
     is_sure = kind is not None
     kind = kind or usual_kind(module)
     if kind is Kind.VECTOR and kind_by_name(name) is Kind.SEQUENCE:
@@ -381,7 +385,7 @@ def _kind(module: nn.Module, name: str, before: State, *, is_alone: bool) -> Kin
         return None
     if kind is Kind.IDS and not has(module, nn.Embedding):
         # Letters of a text are made vectors without a table as well, each of one.
-        other = kind if says_text(name) else Kind.COORDINATES
+        other = kind if names_text(name) else Kind.COORDINATES
         return other if before else None
     return kind
 

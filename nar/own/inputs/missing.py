@@ -12,7 +12,7 @@ from torch import nn
 from nar.own.inputs.calls import Outcome
 from nar.own.inputs.evidence import optional_parameters, parameters_of
 from nar.own.inputs.layers import has, stated_width, usual_kind
-from nar.own.inputs.names import kind_by_name, says_graph_ids
+from nar.own.inputs.names import kind_by_name, names_graph_ids
 from nar.own.inputs.search import Search
 from nar.own.inputs.sizes import owners
 from nar.own.inputs.slots import NODES, USUAL, Kind, Slot, State, changed, slot
@@ -51,7 +51,7 @@ def inputs(search: Search, state: State, outcome: Outcome) -> Iterator[State]:
 
 def kinds_of(module: nn.Module, name: str, state: State) -> tuple[Kind, ...]:
     """The kinds that an input beside others may have, the likeliest first."""
-    if says_graph_ids(name) and any(each.kind is Kind.EDGES for each in state):
+    if names_graph_ids(name) and any(each.kind is Kind.EDGES for each in state):
         return (Kind.GRAPH_IDS,)
     named = kind_by_name(name)
     if named is Kind.IDS and not has(module, nn.Embedding):
@@ -85,7 +85,7 @@ def _as_mapping(state: State, outcome: Outcome) -> Iterator[State]:
         if before.key and (not is_keyed or call is None or call.sources[0] != {before.path}):
             continue
         if not before.is_stated and before.kind is not Kind.MAPPING:
-            # What was asked for the key was the input, or one of those that it was taken for.
+            # The key was asked of the input, or of an input that stands in for it.
             is_listed = is_keyed and call is not None and len(call.shapes[0]) < before.rank
             mapping = Slot(before.name, Kind.MAPPING, (), before.dtype, before.key, is_sure=True)
             mapping = replace(mapping, is_listed=is_listed, by_name=before.by_name)

@@ -53,21 +53,21 @@ def is_whole_step(name: str) -> bool:
     return _WHOLE_STEP.search(name.lower()) is not None
 
 
-def says_graph(name: str) -> bool:
+def names_graph(name: str) -> bool:
     """Whether only a module of graphs has an input of this name."""
     return _OF_GRAPHS.search(name.lower()) is not None
 
 
-def says_graph_ids(name: str) -> bool:
+def names_graph_ids(name: str) -> bool:
     """Whether an input of this name, in a module of graphs, says the graph of each node."""
     return _GRAPH_IDS.search(name.lower()) is not None
 
 
-def says_text(name: str) -> bool:
+def names_text(name: str) -> bool:
     """Whether an input of this name is a text, and no coordinates."""
     return _TEXTS.search(name.lower()) is not None
 
 
-def says_states(name: str) -> bool:
+def names_states(name: str) -> bool:
     """Whether an input of this name, in a recurrent module, is its states before a step."""
     return _STATES.search(name.lower()) is not None

@@ -10,7 +10,7 @@ from torch import nn
 from nar.own.inputs import messages, missing
 from nar.own.inputs.calls import CONVOLUTION, Call, Layer, Outcome
 from nar.own.inputs.columns import keys_as_numbers
-from nar.own.inputs.demands import Demand, Want, channels_of, demands
+from nar.own.inputs.demands import Demand, DemandKind, channels_of, demands
 from nar.own.inputs.layers import ATTENTION, is_sequential, read_attribute
 from nar.own.inputs.names import kind_by_name
 from nar.own.inputs.ranks import SOUND_CHANNELS, Reader, with_rank
@@ -144,14 +144,14 @@ def _of_call(search: Search, state: State, outcome: Outcome) -> Iterator[State]:
         return
     for demand in demands(call, outcome.message):
         places = owners(state, outcome, demand.tensor)
-        if demand.want is Want.INTEGERS:
+        if demand.kind is DemandKind.INTEGERS:
             for place in places:
                 yield from _integers(state, place, call)
-        elif demand.want is Want.RANK:
+        elif demand.kind is DemandKind.RANK:
             for place in places:
                 rank = state[place].rank + demand.wanted - demand.got
                 yield from with_rank(state, place, rank, _reader(call))
-        elif demand.want is Want.EXTENT:
+        elif demand.kind is DemandKind.EXTENT:
             for place in places:
                 yield from _read_first(search, state, outcome, demand, place)
             yield from solved(search, state, outcome, demand)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from nar.own.inputs.calls import CONVOLUTION, NOTHING, Outcome, Sources
-from nar.own.inputs.demands import Demand, Want, demands
+from nar.own.inputs.demands import Demand, DemandKind, demands
 from nar.own.inputs.search import Search
 from nar.own.inputs.slots import Extents, State, changed, resized
 
@@ -107,7 +107,7 @@ def solved(search: Search, state: State, outcome: Outcome, demand: Demand) -> It
 def _by_own_extent(
     search: Search, state: State, places: list[int], demand: Demand
 ) -> Iterator[State]:
-    """States in which inputs that have the extent which came have the one that is wanted."""
+    """States in which inputs of the extent that came get the extent that is wanted."""
     direct = _direct(state, places, demand)
     for place, axes in direct:
         yield resized(state, place, axes, demand.wanted)
@@ -117,7 +117,7 @@ def _by_own_extent(
         yield _alike(state, place, axes, demand.wanted)
         changed_alone = resized(state, place, axes, demand.wanted)
         yield from _balanced(search, changed_alone, place, axes)
-    yield from _together(state, places, demand)
+    yield from _common_shape(state, places, demand)
 
 
 def _sources(outcome: Outcome, tensor: int | None) -> Sources:
@@ -158,7 +158,7 @@ def _balanced(search: Search, state: State, place: int, axes: Extents) -> Iterat
     """
     outcome = search.probe(state)
     for demand in demands(outcome.failing, outcome.message) if outcome.failing else ():
-        if demand.want is not Want.EXTENT or not demand.got:
+        if demand.kind is not DemandKind.EXTENT or not demand.got:
             continue
         for others in state[place].axes():
             extent = state[place].extents[others[0]] * demand.wanted / demand.got
@@ -175,8 +175,8 @@ def _turned(state: State, place: int) -> State:
     return changed(state, place, extents=(batch, other, one))
 
 
-def _together(state: State, places: list[int], demand: Demand) -> Iterator[State]:
-    """Inputs of one shape that the call gets as one, all with the share that is wanted."""
+def _common_shape(state: State, places: list[int], demand: Demand) -> Iterator[State]:
+    """Inputs of one common shape that the call joins, each with the share that is wanted."""
     shapes = {state[place].extents for place in places}
     if len(places) < 2 or len(shapes) > 1 or not demand.got:
         return
@@ -340,7 +340,7 @@ def _usual_near(guess: float) -> list[int]:
 
 
 def _usual_around(found: int, *, is_side: bool) -> list[int]:
-    """The usual extents around one that is right, the commonest first.
+    """The usual extents around a right extent, the commonest first.
 
     Args:
         found: The extent.

@@ -121,7 +121,7 @@ class HttpContext:
         return f"http:{address(caller.host, caller.port)}" if caller else "http:unknown"
 
     def peer_identities(self) -> None:
-        """No certificate: who calls is told by the address."""
+        """No certificate: the address names the caller."""
 
     async def read(self) -> bytes:
         """Its body; an empty one is an empty message.

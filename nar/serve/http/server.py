@@ -44,7 +44,7 @@ def _context(tls: TlsConfig, *_: object) -> ssl.SSLContext:
     return served_context(tls)
 
 
-class _Beside(uvicorn.Server):
+class _WebServer(uvicorn.Server):
     """A server that leaves the signals to the gRPC server beside it."""
 
     @contextmanager
@@ -140,10 +140,10 @@ class WebServer:
         if page.static is not None:
             routes.append(Mount("/", StaticFiles(directory=page.static, html=True)))
         middleware = [
-            Middleware(Fence, names=config.web_names),
+            Middleware(SameSiteCheck, names=config.web_names),
             Middleware(GZipMiddleware, minimum_size=_SMALLEST_GZIP_BYTES, compresslevel=5),
         ]
-        self._server = _Beside(self._settings(Starlette(routes=routes, middleware=middleware)))
+        self._server = _WebServer(self._settings(Starlette(routes=routes, middleware=middleware)))
         self._serving: asyncio.Task[None] | None = None
 
     def _settings(self, app: Starlette) -> uvicorn.Config:
@@ -198,7 +198,7 @@ _HEADERS: Final = {
 }
 
 
-class Fence:
+class SameSiteCheck:
     """Lets requests pass that a page of this server has made, or no page at all.
 
     Args:
@@ -246,8 +246,8 @@ class Fence:
         """Whether a Host may be this server's: no site can make a browser send a foreign address.
 
         Example:
-            >>> fence = Fence(None, ["nar.example"])
-            >>> [fence._is_ours(h) for h in ("[::1]:80", "NAR.example:1", "evil.example", "")]
+            >>> check = SameSiteCheck(None, ["nar.example"])
+            >>> [check._is_ours(h) for h in ("[::1]:80", "NAR.example:1", "evil.example", "")]
             [True, True, False, False]
         """
         try:
@@ -270,5 +270,5 @@ def _foreign(headers: Headers, path: str) -> str | None:
     is_answer = path.startswith(("/page/", "/v1/"))
     is_link = headers.get("sec-fetch-mode") == "navigate" and not is_answer
     if headers.get("sec-fetch-site") == "cross-site" and not is_link:
-        return "wanted no request of another site, came one that a page of another site has made"
+        return "wanted no request of another site, a page of another site has made this one"
     return None

@@ -277,7 +277,7 @@ class Evaluator:
         return self.value(found.beside(default), depth + 1)
 
     def namespace(self, found: Expression) -> Settings:
-        """The defaults of the parsers of a file, else of those of the file nearest to it.
+        """The defaults of a file's parsers, else of the parsers of the nearest file.
 
         Raises:
             UnknownValueError: There is no parser.

@@ -161,7 +161,7 @@ class Evidence:
         )
 
     def file_of(self, flag: str, name: str) -> Path | None:
-        """The nearest file of settings of a name, else one that commands give for a flag."""
+        """The nearest settings file of a name, else a file that commands give for a flag."""
         files = self.repository.settings_files
         commanded = [flags[flag] for _, flags in self.repository.commands if flag in flags]
         for wanted in (name, *(Path(each).name for each in commanded)):
@@ -213,7 +213,7 @@ class Evidence:
 
 
 def is_open(name: str, value: object) -> bool:
-    """Whether a value only holds the place of one that is known later: a vocabulary of 0 or -1."""
+    """Whether a value is a place holder for a later value: a vocabulary of 0 or -1."""
     usual = usual_value(name)
     is_size = isinstance(usual, int) and not isinstance(usual, bool) and usual >= _SMALLEST_SIZE
     is_number = isinstance(value, int | float) and not isinstance(value, bool)

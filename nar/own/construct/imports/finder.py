@@ -105,7 +105,7 @@ class MissingFinder(MetaPathFinder):
         return self._removed(fullname) if top in sys.modules and fullname != top else None
 
     def is_beside(self, path: Path) -> bool:
-        """Whether a file is one of the repository's own, and not the one that is asked about."""
+        """Whether a file is one of the repository's own, and not the file that is asked about."""
         return path != self._repository.path and self._is_below(path)
 
     def tree(self, path: Path) -> ast.Module:

@@ -1,4 +1,4 @@
-"""Functions of libraries replaced while a user's code runs, of those too that it imports itself.
+"""Functions of libraries replaced while a user's code runs, also where the code imports them.
 
 A replacement may outlive its time, where a module binds it by ``from library import function``. So
 each looks whether it is still its time, and otherwise is the function that it replaced.
@@ -13,7 +13,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
-# From the function that is replaced to the one that stands for it.
+# From the function that is replaced to the function that takes its place.
 Replacement = Callable[[Callable[..., Any]], Callable[..., Any]]
 # Module -> dotted name in it -> what replaces that.
 Patches = Mapping[str, Mapping[str, Replacement]]

@@ -180,7 +180,7 @@ def _skipping(findings: Findings) -> Callable[[str], Replacement]:
 
 
 def _skipping_missing(findings: Findings) -> Callable[[str], Replacement]:
-    """As `_skipping`, for functions that read a file: one that is there is read."""
+    """As `_skipping`, for functions that read a file: a file that exists is read."""
     skip = _skipping(findings)
 
     def of(name: str) -> Replacement:

@@ -1,4 +1,4 @@
-// Ask: a name, a file or a graph; first what it is, then who is near.
+// Ask: a name, a file or a graph; first what it is, then what is near.
 
 import { search } from "./api.js";
 import { combobox } from "./combobox.js";
@@ -70,7 +70,7 @@ function welcome() {
     }
   };
   return el("section", { class: "welcome" },
-    el("h1", {}, "What is this network, and who is like it?"),
+    el("h1", {}, "What is this network, and what is like it?"),
     el("p", {}, "Type the name of a known architecture, or drop a model: ", kinds, ". Only its graph is kept, never its weights, and nothing leaves this server."),
     el("p", { class: "examples" }, "For example ", EXAMPLES.map((each) => [el("a", { href: link("ask", each) }, each), " "])),
     el("details", {}, el("summary", {}, "Paste a graph"), area, said, el("button", { type: "button", onclick: take }, "Ask")));

@@ -29,7 +29,7 @@ export async function pictured(motif) {
   return el("div", { class: "drawing" }, drawn(`Operators of ${nameOf(motif)}`, layout, (at) => operatorNode(nodes[at])));
 }
 
-// A motif type of a model opened: its operators, how often it comes, and who else uses it.
+// A motif type of a model opened: its operators, how often it comes, and what else uses it.
 export async function opened(motif, from) {
   const users = motif.users === null || motif.users === undefined
     ? null

@@ -4,7 +4,7 @@ import { get } from "./api.js";
 
 let asked = null;
 
-// Whoever has left meanwhile gets an AbortError, and draws nothing over the next view.
+// A view that was left meanwhile gets an AbortError, and draws nothing over the next view.
 export async function columns(signal) {
   asked ??= get("/page/map").then(read, (error) => {
     asked = null;

@@ -26,8 +26,8 @@ function networks(hits, asked) {
   return [...known.values()].map((copies) => standing(copies, asked));
 }
 
-// The name that was asked stands for all, or the first whose family most of them have: a wrapper is
-// of what it wraps.
+// The name that was asked stands for all copies, or the first copy of their commonest family: a
+// wrapper belongs to what it wraps.
 function standing(copies, asked) {
   const count = ({ architecture: { family } }) => copies.filter((each) => each.architecture.family === family).length;
   const own = copies.find((each) => each.architecture.name === asked);

@@ -22,7 +22,7 @@ export async function mapView(main, { query }, signal) {
   const known = await columns(signal);
   main.replaceChildren();
   if (!known.points) {
-    main.append(el("p", { class: "error" }, "This index has no map: nobody has laid its architectures out. `nar atlas draw` does it for an atlas."));
+    main.append(el("p", { class: "error" }, "This index has no map. `nar atlas draw` makes the map of an atlas."));
     return;
   }
   const colour = COLOURS[query.colour] ? query.colour : "family";
@@ -75,8 +75,8 @@ function told(known, row) {
   return [known.names[row], ...parts].join(" · ");
 }
 
-// The most frequent values have a colour of their own, those of `first` before all others; those
-// that are clicked are shown alone, and then have the colours.
+// The most frequent values have a colour of their own, the values of `first` before all others;
+// values that are clicked are shown alone, and then have the colours.
 function colourBy(map, known, label, legend, first = []) {
   const { values, codes } = known.labels[label];
   const named = palette();
@@ -86,7 +86,7 @@ function colourBy(map, known, label, legend, first = []) {
   const colour = (code) => named[chosen.length ? chosen.indexOf(code) : rankOf.get(code)] ?? rest();
   const counts = new Uint32Array(values.length);
   for (const code of codes) counts[code]++;
-  const search = el("input", { type: "text", placeholder: `filter ${values.length} values`, "aria-label": "Filter the legend" });
+  const search = el("input", { type: "text", placeholder: `filter ${whole(values.length)} values`, "aria-label": "Filter the legend" });
   const list = el("ul", {});
   const show = () => {
     const colours = values.map((_, code) => packed(colour(code)));

@@ -30,7 +30,7 @@ export async function modelView(main, { parts: [name], query }, signal) {
   const picture = drawn(`Blocks of ${label(name)}`, layout, (at) => block(nodes[at], () => open(at)), (centres) => frames(view, nodes, centres));
   busy.replaceWith(
     el("h1", {}, label(name)), numbers(view),
-    el("p", { class: "tools" }, el("a", { class: "button", href: link("ask", name) }, "Who is like it"), el("a", { class: "button", href: link("diff", name) }, "Compare it"), kinds()),
+    el("p", { class: "tools" }, el("a", { class: "button", href: link("ask", name) }, "What is like it"), el("a", { class: "button", href: link("diff", name) }, "Compare it"), kinds()),
     el("div", { class: "columns wide" }, el("div", { class: "drawing" }, picture), side));
   lookAtFirst(main.querySelector(".columns > .drawing"), layout);
   const wanted = nodes.findIndex((each) => each.motif.code === query.block);

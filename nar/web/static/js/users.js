@@ -1,4 +1,4 @@
-// Who uses this block: the architectures that contain a motif type, by family and by name.
+// What uses this block: the architectures that contain a motif type, by family and by name.
 
 import { post } from "./api.js";
 import { nameOf, pictured } from "./blocks.js";
@@ -10,7 +10,7 @@ import { label, targetOf } from "./models.js";
 const FAMILIES = 24;
 
 export async function usersView(main, { parts: [code], query }, signal) {
-  document.title = "Who uses this block · NAR";
+  document.title = "What uses this block · NAR";
   main.append(el("p", { class: "busy" }, "Looking …"));
   const told = await post("/page/users", { code }, signal);
   const motif = await shown(code, query.from ?? told.users[0]?.name, signal);
@@ -71,7 +71,7 @@ function families(told, show) {
 }
 
 function table({ users, code, total }) {
-  const said = users.length < total ? `${whole(users.length)} of ${whole(total)}, those with most first` : "";
+  const said = users.length < total ? `${whole(users.length)} of ${whole(total)}, the most frequent users first` : "";
   return el("table", { class: "hits" }, el("caption", {}, said),
     el("thead", {}, el("tr", {}, ["Architecture", "Family", "Task", "Parameters", "Times"].map((name, at) => el("th", { scope: "col", class: at > 2 ? "number" : null }, name)))),
     el("tbody", {}, users.map((each) => el("tr", {},

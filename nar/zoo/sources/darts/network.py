@@ -210,7 +210,7 @@ def _stride(edge: Edge, *, reduces: bool) -> int:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _DrawnCell:
+class _CellNodes:
     """One of the two cells of a genotype, in the order of its operands.
 
     Attributes:
@@ -222,12 +222,12 @@ class _DrawnCell:
     strides: list[int]
 
 
-def _drawn(cell: Cell, *, reduces: bool) -> _DrawnCell:
+def _cell_nodes(cell: Cell, *, reduces: bool) -> _CellNodes:
     op_ids, strides = [], []
     for node in cell.nodes:
         op_ids += [*(_OPERATION_IDS[edge.operation] for edge in node), _ADD]
         strides += [*(_stride(edge, reduces=reduces) for edge in node), 0]
-    return _DrawnCell([*op_ids, _CONCAT], [*strides, 0])
+    return _CellNodes([*op_ids, _CONCAT], [*strides, 0])
 
 
 def _graph(
@@ -248,14 +248,17 @@ def _graph(
         arrangement(sources, _flips(sources, codes, number), is_first=not number)
         for number, sources in enumerate(cells)
     ]
-    drawn = (_drawn(genotype.normal, reduces=False), _drawn(genotype.reduction, reduces=True))
+    nodes = (
+        _cell_nodes(genotype.normal, reduces=False),
+        _cell_nodes(genotype.reduction, reduces=True),
+    )
     orders = np.array([each.order for each in arranged])
     kinds = np.array(_KINDS)[:, None]
     op_ids = np.empty(NODES_IN_ALL, dtype=np.uint16)
     op_ids[:2], op_ids[-2:] = _STEM_IDS, _CLASSIFIER_IDS
-    op_ids[2:-2] = np.array([cell.op_ids for cell in drawn])[kinds, orders].ravel()
+    op_ids[2:-2] = np.array([cell.op_ids for cell in nodes])[kinds, orders].ravel()
     attributes = np.zeros((NODES_IN_ALL, len(ATTRIBUTES)), dtype=np.int16)
-    strides = np.array([cell.strides for cell in drawn])[kinds, orders]
+    strides = np.array([cell.strides for cell in nodes])[kinds, orders]
     attributes[2:-2, _STRIDE] = strides.ravel()
     parameters, flops = cost(genotype)
     return ComputationalGraph(op_ids, attributes, _edges(arranged), parameters, flops)

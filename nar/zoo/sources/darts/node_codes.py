@@ -1,8 +1,9 @@
 """The codes of a network's nodes, which its fingerprints are made of, cell after cell.
 
-They equal the codes of `nar.graphs.canonical.Wiring.codes`, which looks the edges of any graph up
-and takes three times as long. Here the edges are known: a cell is four additions of two operations
-each, and a concatenation. Its operations read the two cells before it, or an addition above them.
+They equal the codes of `nar.graphs.canonical.Adjacency.codes`, which looks up the edges of any
+graph and takes three times as long. Here the edges are known: a cell is four additions of two
+operations each, and a concatenation. Its operations read the two cells before it, or an addition
+above them.
 
 No code can be computed once for all networks: the code of a node covers everything above and below
 it. What is left to do is hashing, a thousand times for each network.

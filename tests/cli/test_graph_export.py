@@ -13,7 +13,7 @@ from rich.text import Text
 from typer.testing import CliRunner
 
 from nar.cli.app import app
-from nar.views.drawing import as_dot, as_graphml, as_json, as_svg, motif_drawing, operator_drawing
+from nar.views.graph_export import as_dot, as_graphml, as_json, as_svg, motif_graph, operator_graph
 from nar.views.html import html_of
 
 SQUARE = "input; conv 0; mul 1 1; conv 2"
@@ -32,33 +32,33 @@ def run(*arguments):
 
 
 def test_operators_keep_their_operands_in_order():
-    drawing = operator_drawing("square", graph_of(SQUARE))
-    labels = [label for _, label in drawing.nodes(data="label")]
+    exported = operator_graph("square", graph_of(SQUARE))
+    labels = [label for _, label in exported.nodes(data="label")]
     assert labels == ["input", "conv", "mul", "conv"]
-    assert sorted(drawing.edges(data="operand")) == [(0, 1, 0), (1, 2, 0), (1, 2, 1), (2, 3, 0)]
+    assert sorted(exported.edges(data="operand")) == [(0, 1, 0), (1, 2, 0), (1, 2, 1), (2, 3, 0)]
 
 
 def test_equal_motifs_have_one_code():
-    drawing = motif_drawing("deep", resnet([3]))
-    codes = [code for _, code in drawing.nodes(data="code")]
+    exported = motif_graph("deep", resnet([3]))
+    codes = [code for _, code in exported.nodes(data="code")]
     assert len(codes) > len(set(codes))
-    assert nx.is_weakly_connected(drawing)
+    assert nx.is_weakly_connected(exported)
 
 
 def test_json_and_graphml_read_back():
-    drawing = operator_drawing("square", graph_of(SQUARE))
-    read = nx.node_link_graph(json.loads(as_json(drawing)), edges="edges")
-    assert nx.utils.graphs_equal(read, drawing)
-    read = nx.parse_graphml(as_graphml(drawing), node_type=int, force_multigraph=True)
-    assert dict(read.nodes(data=True)) == dict(drawing.nodes(data=True))
-    assert sorted(read.edges(data="operand")) == sorted(drawing.edges(data="operand"))
+    exported = operator_graph("square", graph_of(SQUARE))
+    read = nx.node_link_graph(json.loads(as_json(exported)), edges="edges")
+    assert nx.utils.graphs_equal(read, exported)
+    read = nx.parse_graphml(as_graphml(exported), node_type=int, force_multigraph=True)
+    assert dict(read.nodes(data=True)) == dict(exported.nodes(data=True))
+    assert sorted(read.edges(data="operand")) == sorted(exported.edges(data="operand"))
 
 
 def test_a_picture_is_whole_and_says_what_it_is_told_only():
-    root = ElementTree.fromstring(as_svg(operator_drawing(HOSTILE, resnet([2]))))
+    root = ElementTree.fromstring(as_svg(operator_graph(HOSTILE, resnet([2]))))
     names = [each.tag.rpartition("}")[2] for each in root.iter()]
     assert (names.count("rect"), names.count("script")) == (resnet([2]).nodes, 0)
-    assert '\\"1\\"' in as_dot(operator_drawing(HOSTILE, graph_of(SQUARE)))
+    assert '\\"1\\"' in as_dot(operator_graph(HOSTILE, graph_of(SQUARE)))
 
 
 @pytest.mark.parametrize("suffix", ["dot", "graphml", "json", "svg"])

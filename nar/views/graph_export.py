@@ -1,4 +1,4 @@
-"""Drawings: the graph of a model, or its macro graph, in the formats that other tools read."""
+"""Export: the graph of a model, or its macro graph, in the formats that other tools read."""
 
 import json
 from collections import defaultdict
@@ -20,77 +20,77 @@ from nar.motifs.partition import macro_graph, partition
 from nar.views.display import in_brief
 
 # Its nodes are 0, 1, ... in canonical order, and each node has a ``label``.
-Drawing: TypeAlias = nx.MultiDiGraph
+ExportedGraph: TypeAlias = nx.MultiDiGraph
 
 
-def operator_drawing(name: str, graph: ComputationalGraph) -> Drawing:
+def operator_graph(name: str, graph: ComputationalGraph) -> ExportedGraph:
     """Every operator as a node with its attributes, every value passed as an edge."""
-    drawing = Drawing(name=name)
+    exported = ExportedGraph(name=name)
     rows = zip(graph.op_ids.tolist(), graph.attributes.tolist(), strict=True)
     for node, (identifier, values) in enumerate(rows):
         attributes = {key: value for key, value in zip(ATTRIBUTES, values, strict=True) if value}
-        drawing.add_node(node, label=op_name(identifier), **attributes)
+        exported.add_node(node, label=op_name(identifier), **attributes)
     for node, operands in enumerate(operand_lists(graph.nodes, graph.edge_index)):
         for position, source in enumerate(operands):
-            drawing.add_edge(source, node, operand=position)
-    return drawing
+            exported.add_edge(source, node, operand=position)
+    return exported
 
 
-def motif_drawing(name: str, graph: ComputationalGraph) -> Drawing:
+def motif_graph(name: str, graph: ComputationalGraph) -> ExportedGraph:
     """Every motif as a node, linked where a motif reads a value of another."""
     cut = partition(graph)
     macro = macro_graph(cut)
     operators = {code: cut.operators(code) for code in cut.counts()}
-    drawing = Drawing(name=name)
+    exported = ExportedGraph(name=name)
     for motif, code in enumerate(cut.motif_codes.tolist()):
         names = operators[code]
         text = " ".join(names)
-        drawing.add_node(motif, label=in_brief(names), code=f"{code:016x}", operators=text)
-    drawing.add_edges_from(macro.edge_index.T.tolist())
-    return drawing
+        exported.add_node(motif, label=in_brief(names), code=f"{code:016x}", operators=text)
+    exported.add_edges_from(macro.edge_index.T.tolist())
+    return exported
 
 
-def as_json(drawing: Drawing) -> str:
+def as_json(exported: ExportedGraph) -> str:
     """The node-link form of networkx: ``networkx.node_link_graph`` reads it."""
-    return json.dumps(nx.node_link_data(drawing, edges="edges"), indent=1) + "\n"
+    return json.dumps(nx.node_link_data(exported, edges="edges"), indent=1) + "\n"
 
 
-def as_graphml(drawing: Drawing) -> str:
+def as_graphml(exported: ExportedGraph) -> str:
     """GraphML, as yEd, Gephi and ``networkx.read_graphml`` read it."""
-    return "\n".join(nx.generate_graphml(drawing)) + "\n"
+    return "\n".join(nx.generate_graphml(exported)) + "\n"
 
 
-def as_dot(drawing: Drawing) -> str:
+def as_dot(exported: ExportedGraph) -> str:
     r"""The language of Graphviz: ``dot -Tpdf``.
 
     Example:
-        >>> drawing = Drawing(name='a "b"')
-        >>> drawing.add_node(0, label="conv", kernel=3)
-        >>> print(as_dot(drawing))
+        >>> exported = ExportedGraph(name='a "b"')
+        >>> exported.add_node(0, label="conv", kernel=3)
+        >>> print(as_dot(exported))
         digraph "a \"b\"" {
           node [shape=box]
           0 [label="conv", kernel="3"]
         }
         <BLANKLINE>
     """
-    nodes = [f"  {node} [{_listed(data)}]" for node, data in drawing.nodes(data=True)]
+    nodes = [f"  {node} [{_listed(data)}]" for node, data in exported.nodes(data=True)]
     edges = [
         f"  {source} -> {target}" + (f" [{_listed(data)}]" if data else "")
-        for source, target, data in drawing.edges(data=True)
+        for source, target, data in exported.edges(data=True)
     ]
-    head = f"digraph {_quoted(drawing.name)} {{"
+    head = f"digraph {_quoted(exported.name)} {{"
     return "\n".join([head, "  node [shape=box]", *nodes, *edges, "}", ""])
 
 
-def as_svg(drawing: Drawing) -> str:
+def as_svg(exported: ExportedGraph) -> str:
     """A picture from top to bottom, equal motifs and equal operators in one colour."""
     boxes = [
-        Box(data["label"], data.get("code", data["label"])) for _, data in drawing.nodes(data=True)
+        Box(data["label"], data.get("code", data["label"])) for _, data in exported.nodes(data=True)
     ]
-    return svg(drawing.name, boxes, sorted(set(drawing.edges())))
+    return svg(exported.name, boxes, sorted(set(exported.edges())))
 
 
-_WRITERS: Final[Mapping[str, Callable[[Drawing], str]]] = {
+_WRITERS: Final[Mapping[str, Callable[[ExportedGraph], str]]] = {
     ".dot": as_dot,
     ".graphml": as_graphml,
     ".json": as_json,
@@ -108,14 +108,14 @@ def check_suffix(path: Path) -> None:
         raise InvalidInputError(str(path), f"wanted a name that ends in {', '.join(_WRITERS)}")
 
 
-def write_drawing(path: Path, drawing: Drawing) -> None:
-    """Write a drawing in the format that the name of the file says.
+def write_graph(path: Path, exported: ExportedGraph) -> None:
+    """Write an exported graph in the format that the name of the file says.
 
     Raises:
         InvalidInputError: There is no such format, or the file cannot be written.
     """
     check_suffix(path)
-    write_text(path, _WRITERS[path.suffix](drawing))
+    write_text(path, _WRITERS[path.suffix](exported))
 
 
 def _listed(data: Mapping[str, Any]) -> str:
