@@ -15,8 +15,8 @@ from nar.wire.settings import ServerConfig
 
 WORKSPACE = """
 import sys
-from nar.base.process import tell_libraries
-tell_libraries()
+from nar.base.process import set_environment
+set_environment()
 from nar.base.process import share_memory
 share_memory()
 from pathlib import Path
@@ -27,8 +27,8 @@ serve(config, checkpoint, lambda server: print(server.port, flush=True))
 """
 ATLAS = """
 import sys
-from nar.base.process import tell_libraries
-tell_libraries()
+from nar.base.process import set_environment
+set_environment()
 from nar.base.process import share_memory
 share_memory()
 from nar.cli.serve_command import serve_atlas

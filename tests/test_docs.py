@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 import typer
 import yaml
@@ -23,12 +24,16 @@ from test_layering import FLOORS
 from typer.testing import CliRunner
 
 import nar
+from nar.answers.atlas import shipped_atlas
+from nar.answers.uses import read_uses
 from nar.base.own_zoo import ZooFile
 from nar.base.workspace import version
 from nar.cli.app import app
 from nar.config import NarConfig
+from nar.corpus import Corpus, shipped_corpus
 from nar.serve.scopes import ScopedToken
 from nar.wire.settings import ServerConfig
+from nar.zoo.selections import select
 
 ROOT = Path(__file__).parents[1]
 PAGES = (
@@ -248,6 +253,37 @@ def test_the_front_page_is_read_in_a_minute():
     assert len(page.split()) <= 900
     # The first screen of an editor or a browser.
     assert "pip install" in "\n".join(page.splitlines()[:15])
+
+
+@pytest.mark.parametrize(("name", "most"), [("CHANGELOG.md", 700), ("results/README.md", 300)])
+def test_a_page_that_is_short_by_purpose_stays_short(name, most):
+    assert len((ROOT / name).read_text(encoding="utf-8").split()) <= most
+
+
+def figures_of_what_ships():
+    """Phrases of the pages, each with the figure that files of NAR give in the place of ``#``."""
+    manifest, uses = Corpus(shipped_corpus()).manifest(), read_uses(shipped_atlas())
+    assert uses is not None
+    stored = sum(file.stat().st_size for file in shipped_corpus().iterdir())
+    totals = manifest.totals
+    return {
+        "# architectures": f"{totals.everything.raw:,}",
+        "# captured architectures": f"{totals.everything.raw:,}",
+        "# distinct networks, named by a library": f"{totals.headline.exact:,}",
+        "# distinct designs": f"{totals.headline.topology:,}",
+        "architectures of # sources": f"{len(manifest.sources)}",
+        "captured architectures in # MB": f"{stored / 1e6:.1f}",
+        "all # motif types": f"{len(np.unique(uses.codes)):,}",
+        "with # real models": f"{len(select('demo').names)}",
+    }
+
+
+def test_figures_of_what_ships_are_those_of_its_files():
+    first = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").partition("## 0.1.0")[2]
+    text = " ".join("\n".join(map(block_free, PAGES)).replace(first, "").split())
+    for phrase, figure in figures_of_what_ships().items():
+        found = re.findall(re.escape(phrase).replace(r"\#", r"(\d[\d,.]*)"), text)
+        assert set(found) == {figure}, phrase
 
 
 def test_links_between_files_lead_somewhere():

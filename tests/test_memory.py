@@ -11,10 +11,10 @@ SHARING = """
 import ctypes, sys
 from threading import Barrier, Thread
 
-from nar.base.process import tell_libraries
+from nar.base.process import set_environment
 
 if sys.argv[1] == "shared":
-    tell_libraries()
+    set_environment()
 import pyarrow as pa
 from nar.base.process import share_memory
 from pyarrow import parquet

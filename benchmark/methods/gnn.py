@@ -22,7 +22,7 @@ from torch.optim import Adam
 from benchmark.scoring.ranking import Matrix
 from benchmark.tasks.task import Task
 from nar.encoding.collecting import Targets
-from nar.encoding.default.pretraining import relatives_together
+from nar.encoding.default.pretraining import relatives_side_by_side
 from nar.encoding.losses import pretraining_loss, supervised_contrastive_loss
 from nar.encoding.paper.encoder import GraphConvolution
 from nar.encoding.paper.merged import MergedGraphs, Round, RowGraph, merged, sparse_rows
@@ -231,7 +231,7 @@ def _batches(labels: Targets, recipe: GnnRecipe, seed: int, epoch: int) -> list[
     if recipe.relatives == 1:
         return epoch_batches(count, recipe.batch_size, seed=seed, epoch=epoch, share=ALONE)
     rng = np.random.default_rng([seed, epoch])
-    order = relatives_together(labels.families, recipe.relatives, rng)
+    order = relatives_side_by_side(labels.families, recipe.relatives, rng)
     return np.array_split(order, max(1, round(count / recipe.batch_size)))
 
 

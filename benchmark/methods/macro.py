@@ -27,7 +27,7 @@ from benchmark.methods.macro_network import (
 from benchmark.methods.reading import read
 from benchmark.scoring.ranking import Matrix, Weights, unit_rows
 from benchmark.tasks.task import Task
-from nar.encoding.default.pretraining import relatives_together
+from nar.encoding.default.pretraining import relatives_side_by_side
 from nar.encoding.default.recipe import DefaultConfig
 from nar.encoding.recipe import StageRecipe
 from nar.encoding.training import (
@@ -157,7 +157,7 @@ def _family_stage(
 
     def batches(epoch: int) -> list[NDArray[np.int64]]:
         rng = np.random.default_rng([seed, epoch])
-        order = relatives_together(families, default.PLAIN.graph.relatives, rng)
+        order = relatives_side_by_side(families, default.PLAIN.graph.relatives, rng)
         return np.array_split(order, max(1, round(len(order) / recipe.batch_size)))
 
     return TrainingStage(

@@ -26,7 +26,7 @@ _ENVIRONMENT: Final = {
 _CHOICES: Final = {-8: 2, -3: 2**20}
 
 
-def log_libraries() -> None:
+def set_environment() -> None:
     """Set the environment of libraries, but for variables that the user has set."""
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)

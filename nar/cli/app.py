@@ -30,7 +30,7 @@ from nar.base.console import (
 )
 from nar.base.errors import InvalidInputError
 from nar.base.extras import missing_library
-from nar.base.process import log_libraries
+from nar.base.process import set_environment
 from nar.cli import groups
 from nar.cli.options import NAME_HELP, Corpus, Multiples, Name, filtering
 from nar.graphs.by import By
@@ -65,7 +65,7 @@ Names = Annotated[
 @app.callback()
 def options(version: Version = False) -> None:
     """NAR, the search engine for neural architectures."""
-    log_libraries()
+    set_environment()
     # A terminal that cannot show a letter shows another: names and tables are not all ASCII.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):

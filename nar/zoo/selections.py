@@ -36,7 +36,7 @@ def select(selection: str) -> Selection:
     """The models of a named selection.
 
     Args:
-        selection: ``corpus``: everything that every installed library has. ``demo``: some 320 real
+        selection: ``corpus``: everything that every installed library has. ``demo``: 376 real
             models that are quick to capture, related ones among them. The name of a source:
             everything it has. ``darts:<count>``: so many DARTS networks in ten classes, up to
             `MOST_DRAWN`.

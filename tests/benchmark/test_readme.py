@@ -63,3 +63,50 @@ def test_a_line_of_the_summary_says_what_its_table_says(line):
     assert linear == f"{scores['linear']['mean']:.3f}"
     assert untrained == f"{best['scores'][key]['mean']:.3f}, {best['title']}"
     assert ceiling == f"{part['ceiling']['scores'][key]['mean']:.3f}"
+
+
+def cells_of(page, first, heading=""):
+    """Cells of the first row of a page, below a heading, that begins with these texts."""
+    text = (ROOT / "results" / page).read_text().partition(heading)[2]
+    rows = ([cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines())
+    return next(row for row in rows if tuple(row[: len(first)]) == first)
+
+
+def percent(cell):
+    return f"{100 * float(cell.split()[0]):.0f}"
+
+
+def test_concepts_say_of_verdicts_what_their_table_says():
+    _, queries, said, right = cells_of("verdicts.md", ("a family of the atlas",), "## Test")
+    foreign = cells_of("verdicts.md", ("a member of a family that does not answer",), "## Test")
+    told = sum(float(cell.split()[0]) for cell in foreign[4:6])
+    text = " ".join((ROOT / "docs" / "concepts.md").read_text().split())
+    assert (
+        f"Of {queries} test designs whose family the atlas has, {percent(said)}% get a family as "
+        f"their own, rightly in {percent(right)} of 100 answers; of designs of other families "
+        f"{told:.0%} get a family"
+    ) in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [
+        ("designs of families never seen", "a design of a family never seen reads {}"),
+        ("parts of known models", "a part of a known model {}"),
+        ("edits of known models", "an edit {}"),
+        ("new designs of known families", "a new member of a known family {}"),
+    ],
+)
+def test_concepts_say_of_novelty_what_its_table_says(kind, sentence):
+    _, _, median, *_ = cells_of("calibration.md", (kind,))
+    text = " ".join((ROOT / "docs" / "concepts.md").read_text().split())
+    assert sentence.format(median) in text
+
+
+def test_the_page_of_the_cluster_says_what_an_own_encoder_gains():
+    shipped, few, many = (
+        cells_of("own_encoder.md", ("12", encoder))[2]
+        for encoder in ("shipped", "pretrained on 100", "pretrained on 1,000")
+    )
+    text = " ".join((ROOT / "docs" / "cluster.md").read_text().split())
+    assert f"(MAP@20 {few} for {shipped}; {many} with 1,000)" in text

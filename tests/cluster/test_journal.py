@@ -14,7 +14,7 @@ from cluster.journal import (
     Journal,
     Result,
     RunRecord,
-    Settled,
+    SettledModel,
     captured,
     failed,
 )
@@ -232,7 +232,7 @@ def test_many_small_batches_become_few_and_all_is_found(journal, tmp_path):
     assert len(list(tmp_path.glob("*.parquet"))) == 3
 
 
-def _all(journal: Journal, names: list[str]) -> list[Settled]:
+def _all(journal: Journal, names: list[str]) -> list[SettledModel]:
     return [journal.find(name, "id") for name in names]
 
 

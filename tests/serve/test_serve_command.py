@@ -20,8 +20,8 @@ from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 NAR = """
 import sys
 from pathlib import Path
-from nar.base.process import tell_libraries
-tell_libraries()  # as the command does before it imports them
+from nar.base.process import set_environment
+set_environment()  # as the command does before it imports them
 from nar.answers.atlas import Atlas
 from nar.cli import serve_command
 serve_command.shipped_atlas = lambda: Atlas(Path(sys.argv[1]), Path(sys.argv[2]))
