@@ -21,7 +21,8 @@ VIEWS = {
     "diff": "#/diff/timm%3Aresnet50/timm%3Aseresnet50",
     "users": "{users}",
 }
-COLOURS = 128
+# Chosen: with 96 colours no point of the map changes its own, and five pictures have 195 KB.
+COLOURS = 96
 SIZES = {"": (1280, 800), "-phone": (360, 740)}
 
 
