@@ -129,7 +129,7 @@ class NotedReads:
         """
         opened = dict.fromkeys(map(_source, (*self._paths, *loaded)))
         users = (Path(each) for each in opened if _is_users(each))
-        # What a zoo file declares of a model is told apart already.
+        # What a zoo file declares of a model is compared already.
         own = sorted(str(each) for each in users if each.name not in _DECLARE and each.is_file())
         return {_from_here(each): state_of(Path(each)) for each in own}
 

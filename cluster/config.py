@@ -77,7 +77,7 @@ class EmbedConfig(PoolConfig):
     limit_s: float = Field(1_800, gt=0)
     part_rows: int = Field(512, ge=1, description="rows of a shard that a worker takes at once")
     encoders: EncodersConfig | None = Field(
-        None, description="who encodes what workers have cut; none: each worker does both"
+        None, description="workers that encode what others have cut; none: each worker does both"
     )
     workers_write: bool = Field(
         True,

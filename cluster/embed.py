@@ -86,7 +86,7 @@ def main(
         typer.Option("--other-encoder", help="It may replace an index of another encoder."),
     ] = False,
     beside_atlas: Annotated[
-        bool, typer.Option("--beside-atlas", help="Put the models beside those that NAR ships.")
+        bool, typer.Option("--beside-atlas", help="Put the models beside the shipped models.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -148,7 +148,7 @@ def configurations(hub: Path) -> Iterator[tuple[str, str]]:
     if hub.is_file():
         return _in_table(hub)
     raise ConfigError(
-        f"there is no hub at {hub}: wanted a folder of configurations or a Parquet file of them"
+        f"there is no hub at {hub}: wanted a folder or a Parquet file of configurations"
     )
 
 

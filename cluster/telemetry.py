@@ -35,7 +35,7 @@ from nar.base.console import Pace
 from nar.base.files import write_whole
 
 JobName = Literal["extract", "draw", "embed", "pretrain"]
-# The number counts up when what the actor is told changes: one of an older version may live on.
+# The number counts up when the actor's methods change: an older actor may live on.
 ACTOR: Final = "nar-telemetry-2"
 # Chosen: the least time between two reports, below every usual interval of Prometheus.
 EVERY_S: Final = 2.0

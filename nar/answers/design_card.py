@@ -80,7 +80,7 @@ class DesignCard:
         head_size: Width of query and key of one head.
         window: Keys that a query reads at most; 0 for all.
         causal: Whether a place reads only places before it.
-        positions: How the order of places is told.
+        positions: How positions are encoded.
         stem: What the input goes through before the blocks.
         head: What makes the result behind the blocks.
         experts: How many experts a mixture has.

@@ -1,6 +1,6 @@
 """Options that together make one argument of a command: those about a user's own model, and how.
 
-Commands are told of such a model by ``--input`` and ``--allow``.
+Commands take facts of such a model by ``--input`` and ``--allow``.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence

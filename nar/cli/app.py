@@ -58,7 +58,7 @@ app.add_typer(groups.zoos, name="zoo")
 
 HtmlFile = Annotated[Path | None, typer.Option(help="File that gets the same as a page.")]
 Names = Annotated[
-    list[str] | None, typer.Argument(help="Names of models; by default those of the lock.")
+    list[str] | None, typer.Argument(help="Names of models; by default all models of the lock.")
 ]
 
 

@@ -399,7 +399,7 @@ def orphans(
     uri: Uri = None,
     config: ConfigFile = None,
     drop: Annotated[
-        bool, typer.Option("--drop", help="Drop those that are dead, or idle for long.")
+        bool, typer.Option("--drop", help="Drop the collections that are dead, or idle for long.")
     ] = False,
     idle_hours: Annotated[
         float, typer.Option(min=1, help="A running build shows life every minute while it writes.")

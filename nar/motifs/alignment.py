@@ -458,7 +458,7 @@ def _left_over(
     moved: Sequence[tuple[int, int]],
     sides: tuple[Coded, Coded],
 ) -> Iterator[Gap]:
-    """What has no counterpart; blocks of a stack are told apart from what stands beside them."""
+    """What has no counterpart; blocks of a stack are kept apart from what stands beside them."""
     gone = {one for one, _ in moved}, {other for _, other in moved}
     for ranges in gaps_of(pairs, (len(sides[0].plain), len(sides[1].plain))):
         first, second = (

@@ -32,7 +32,7 @@ _IDS: Final = np.arange(MAX_OP_ID + 1)
 
 @cache
 def kernel_properties() -> NDArray[np.uint8]:
-    """What the compiled kernel is told of operators; see `nar.graphs.kernel.properties`."""
+    """What the compiled kernel gets of operators; see `nar.graphs.kernel.properties`."""
     return kernel.properties(
         IS_COMMUTATIVE, IS_EXCHANGED, HAS_WEIGHTS, _IDS == INPUT, _IDS == EMBEDDING
     )

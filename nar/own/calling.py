@@ -38,7 +38,7 @@ class Caller:
     Args:
         name: Name of the model, for errors.
         given: What the user states of the inputs.
-        told: What else tells values of a forward's parameters, by their names, and whence.
+        stated: Finds values of a forward's parameters by their names, with where each stands.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Caller:
     def _inferred(self, module: nn.Module, given: Given) -> Inferred:
         """The inputs that are found.
 
-        Lists that are told are no tensors, and are given at once; numbers may be of another thing
+        Stated lists are no tensors, and are given at once; numbers may be of another thing
         of that name, and are given where nothing else leads to an answer.
         """
         whence = {} if given else self._stated_values(_open_parameters(module))

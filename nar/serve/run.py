@@ -154,7 +154,7 @@ def _get_ready(
     _load(embedder)
     try:
         server.warm_up()
-    # Whatever fails here fails again where a caller asks for it, and is told there.
+    # What fails here fails again where a caller asks for it, and the caller gets the error.
     except Exception as error:
         log.warning("not warmed up to the end: %r", error)
     with suppress(RuntimeError):  # the loop has ended: the server was stopped meanwhile

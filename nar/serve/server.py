@@ -35,7 +35,7 @@ OPTIONS: Final = (
     # Chosen: a connection whose other end is gone is closed after 80 s.
     ("grpc.keepalive_time_ms", 60_000),
     ("grpc.keepalive_timeout_ms", 20_000),
-    # Chosen: a connection is told after an hour to come anew, and finishes its calls first. So
+    # Chosen: after an hour a connection is asked to come anew, and finishes its calls first. So
     # clients spread over servers that were added, and forgotten connections end.
     ("grpc.max_connection_age_ms", 3_600_000),
     # Two servers on one port would each see half of the calls.

@@ -36,7 +36,7 @@ _SHOWN_LINES = 60
 _LEGEND = (
     "add(-1, -9) reads the nodes 1 and 9 lines above; a channel_ratio of 4 doubles the channels"
 )
-# Of a locked model: motifs and graph are told as changes; inputs are what somebody stated.
+# Of a locked model: motifs and graph are shown as changes; inputs are what the user stated.
 _NOT_REPORTED = {"motifs", "inputs", "graph"}
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 

@@ -144,7 +144,7 @@ def _blocks(blocks: Sequence["Block"]) -> Table:
 
 
 def _most_users(users: "BlockUsers", top_k: int) -> Table:
-    table = _numbers_first("Architectures with most of them", ("times", "params"))
+    table = _numbers_first("Architectures with most occurrences", ("times", "params"))
     for column in ("name", "family", "task"):
         table.add_column(column, overflow="fold")
     for user in users.users[:top_k]:

@@ -16,7 +16,8 @@ class TlsConfig(Settings):
     certificate_file: Path = Field(description="PEM: the certificate and what it is signed with")
     key_file: Path = Field(description="PEM, without a password")
     client_ca_file: Path | None = Field(
-        None, description="PEM: callers must bring a certificate that one of these has signed"
+        None,
+        description="PEM: callers must bring a certificate signed by a certificate of this file",
     )
 
 
@@ -127,10 +128,10 @@ class ServerConfig(Settings):
         description="what callers must bring; NAR_TOKEN in the environment unless set here",
     )
     reader_tokens_file: Path | None = Field(
-        None, description="tokens of callers who may ask, one a line, read again when it changes"
+        None, description="tokens of callers that may ask, one a line, read again when it changes"
     )
     writer_tokens_file: Path | None = Field(
-        None, description="tokens of callers who may also write"
+        None, description="tokens of callers that may also write"
     )
     scoped_tokens_file: Path | None = Field(
         None,
@@ -138,7 +139,7 @@ class ServerConfig(Settings):
         "again when it changes",
     )
     writable: bool = Field(
-        False, description="take Upsert and Delete; without tokens, of whoever reaches the port"
+        False, description="take Upsert and Delete; without tokens, from every caller"
     )
     max_queries: int = Field(64, ge=1, description="queries, graphs or names of one call")
     max_top_k: int = Field(1_000, ge=1, le=16_384)
@@ -165,7 +166,7 @@ class ServerConfig(Settings):
     caller_calls_per_s: float | None = Field(
         None,
         gt=0,
-        description="calls a second that one caller may begin, a second's worth of them at once; "
+        description="calls a second that one caller may begin, a second's worth at once; "
         "None: as many as its share of places allows",
     )
     unseen_calls: int = Field(

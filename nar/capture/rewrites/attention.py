@@ -102,7 +102,7 @@ def _moved(match: Matcher, value: int) -> _Weighed | None:
     if _scores(match, scores, _MAX_STEPS_ON_SCORES) is not None:
         return None  # a part of the weights of plain attention
     product = _only_above(match, scores, _PRODUCTS, _MOVES | _ON_SCORES)
-    # Where the heads stand is not told by the shape of chunks.
+    # The shape of chunks does not say where the heads stand.
     return None if product is None else (_CHUNKED, product, ())
 
 

@@ -15,7 +15,7 @@ _PATTERNS: Final[Mapping[str, Kind]] = {
     r"^(y|labels?|class_labels?|classes|cls|class_ids?)$": Kind.LABEL,
     r"(^|_)masks?$|padding": Kind.MASK,
     r"(^|_)(lengths?|lens?)$": Kind.LENGTHS,
-    # Sizes and places that a model is told about, as those of an image before it was cut.
+    # Sizes and places that a model reads, such as the size of an image before it was cut.
     r"^(original|target|crops?)_(sizes?|coords?\w*)$|^(added_)?time_ids$": Kind.PAIR,
     r"edge_index$|^(edges|ei|adj_t)$": Kind.EDGES,
     r"^(edge_attr|edge_weight|edge_features?|ea|edge_feats?)$": Kind.EDGE_FEATURES,

@@ -480,7 +480,7 @@ class _WorldMemory(nn.Module):
         self.out = nn.Linear(inner, 3 * self._MIXED * code + more)
 
     def forward(self, codes: Tensor) -> tuple[Tensor, ...]:
-        """Log weights, means, log spreads, and more that is told, of codes and acts (N, T, in)."""
+        """Log weights, means, log spreads, and further results, of codes and acts (N, T, in)."""
         x = self.out(self.layers(codes)[0])
         mixtures, more = x[..., self.more :], x[..., : self.more]
         parts = mixtures.reshape(*mixtures.shape[:-1], -1, 3 * self._MIXED)
