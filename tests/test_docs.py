@@ -44,7 +44,7 @@ PAGES = (
     *sorted((ROOT / "docs").glob("*.md")),
 )
 FENCE = re.compile(
-    r"(?:^<!-- not run: (?P<reason>[^\n]+) -->\n)?^```(?P<language>\w+)\n(?P<text>.*?)^```$",
+    r"(?:^ *<!-- not run: (?P<reason>[^\n]+) -->\n)?^ *```(?P<language>\w+)\n(?P<text>.*?)^ *```$",
     re.M | re.S,
 )
 COMMANDS = {"sh", "console", "python", "yaml"}
@@ -108,6 +108,12 @@ def blocks_of(page: Path) -> list[Block]:
 
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
 RUN = [page for page in PAGES if any(block.reason is None for block in blocks_of(page))]
+
+
+def test_every_block_of_commands_is_run_or_says_why_not():
+    fences = re.compile(rf"^ *```(?:{'|'.join(COMMANDS)})\b", re.M)
+    for page in PAGES:
+        assert len(fences.findall(page.read_text(encoding="utf-8"))) == len(blocks_of(page)), page
 
 
 @pytest.fixture(scope="module")
