@@ -193,9 +193,9 @@ class StatedCalls:
         fills = [each.fill for each in configured if each.fill]
         for each in configured:
             values += each.values
-        for name, stated in ({} if known else self._stated_in_one_place()).items():
-            makers[name] = _constant(settings_of(stated.value))
-            values.append(AssumedValue(name, short(stated.value), stated.place))
+        for name, found in ({} if known else self._stated_in_one_place()).items():
+            makers[name] = _constant(settings_of(found.value))
+            values.append(AssumedValue(name, short(found.value), found.place))
         for name in self._target.required:
             if name in makers:
                 continue
