@@ -92,7 +92,7 @@ def _own_variables(wanted: Mapping[str, str]) -> dict[str, str]:
 
 
 def _say_other_cluster() -> None:
-    """Tell whoever has started a cluster on this machine that the job does not use it."""
+    """Log that a job does not use a cluster that runs on this machine."""
     address = read_ray_address()
     host, _, port = (address or "").rpartition(":")
     if not port.isdigit():
@@ -127,7 +127,7 @@ class NoClusterError(NarError):
 
 
 class ExitCode(IntEnum):
-    """How a job ended, for whoever schedules it; 0 is that all is done, 1 is any other error."""
+    """How a job ended, for its scheduler; 0 is that all is done, 1 is any other error."""
 
     CONFIGURATION = 2
     # Of extraction alone: no model was captured.

@@ -61,7 +61,7 @@ RESERVED: Final = frozenset(
         "false",
     ]
 )
-# Of these labels a row has columns: whoever labels a model may set them beside labels of their own.
+# Of these labels a row has columns: they may be set beside labels of one's own.
 COLUMN_KEYS: Final = ("family", "task")
 _KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")

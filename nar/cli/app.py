@@ -97,7 +97,7 @@ def search(
     motif: Annotated[
         str,
         typer.Option(
-            help="Show who contains a block instead: 'conv *norm relu', timm:resnet50#2, a code."
+            help="Show what contains a block instead: 'conv *norm relu', timm:resnet50#2, a code."
         ),
     ] = "",
     among: Annotated[

@@ -175,7 +175,7 @@ def atlas_draw(
     work: Work = DEFAULT_WORK,
     corpus: Corpus = None,
 ) -> None:
-    """Add to an atlas what the page shows: a map, and who contains which block. Minutes."""
+    """Add to an atlas what the page shows: a map, and what contains which block. Minutes."""
     from nar.answers.atlas import Atlas
     from nar.answers.atlas_making import lay_out
     from nar.choices import CorpusChoice

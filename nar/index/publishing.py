@@ -370,7 +370,7 @@ class Lease:
         """Refuse to go on beside another holder.
 
         Raises:
-            IndexInUseError: Says who it is, and when its lease ends if it is dead.
+            IndexInUseError: Names the holder, and when its lease ends if the holder is dead.
         """
         if self._milvus.lite:
             return

@@ -151,7 +151,7 @@ class Tokens:
     """The tokens of a server; a file holds one a line, lines that begin with ``#`` hold none.
 
     The token of the configuration is a writer's. A file that is emptied while the server runs holds
-    no token, and whoever had one is a stranger. While a changed file cannot be read, the tokens
+    no token, and its former holders are strangers. While a changed file cannot be read, the tokens
     that it held before stay valid.
 
     Args:
@@ -287,7 +287,7 @@ class Shares:
 
     @property
     def most(self) -> int:
-        """What the caller holds who holds most."""
+        """The most that one caller holds."""
         return max(self._by_caller.values(), default=0)
 
     def of(self, caller: str) -> int:
