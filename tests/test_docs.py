@@ -11,6 +11,7 @@ import runpy
 import shlex
 import subprocess
 import sys
+import tomllib
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -252,6 +253,16 @@ def test_the_map_has_every_room_on_its_floor_and_what_to_read_first_exists():
 def block_free(page: Path) -> str:
     """Text of a page, with the reasons of its blocks and without the blocks."""
     return FENCE.sub(lambda found: found["reason"] or "", page.read_text(encoding="utf-8"))
+
+
+def test_extras_that_the_pages_name_exist():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    named = {name for found in re.findall(r"\.\[([\w,]+)\]", text) for name in found.split(",")}
+    search = (ROOT / "docs" / "searching.md").read_text(encoding="utf-8")
+    [listed] = re.findall(r"an error names the extra that is missing:(.*?)\. `nar", search, re.S)
+    named |= set(re.findall(r"`(\w+)`", listed))
+    assert named - project["optional-dependencies"].keys() == set()
 
 
 def test_the_front_page_is_read_in_a_minute():
