@@ -90,10 +90,10 @@ class Caller:
         of that name, and are given where nothing else leads to an answer.
         """
         whence = {} if given else self._stated_values(_open_parameters(module))
-        stated = {name: value for name, (value, _) in whence.items()}
-        lists = {name: value for name, value in stated.items() if isinstance(value, list | tuple)}
+        known = {name: value for name, (value, _) in whence.items()}
+        lists = {name: value for name, value in known.items() if isinstance(value, list | tuple)}
         failure: NoInputsError | None = None
-        ways = (lists, stated, {}) if lists else ({}, stated)
+        ways = (lists, known, {}) if lists else ({}, known)
         for number, settings in enumerate(ways):
             if settings in ways[:number]:
                 continue
