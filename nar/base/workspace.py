@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from nar.base.errors import IndexUnavailableError
+from nar.base.files import yaml_content
 
 # Not `nar`, which is somebody else's on the public index; what is imported is `nar`.
 DISTRIBUTION: Final = "nar-search"
@@ -109,10 +110,7 @@ def package_text(*parts: str, package: str = "nar") -> str:
 @cache
 def package_yaml(*parts: str, package: str = "nar") -> Any:  # noqa: ANN401
     """The content of a YAML file that ships with NAR, read once and shared: do not change it."""
-    # Imported here, because most modules that import this one read no YAML.
-    import yaml
-
-    return yaml.safe_load(package_text(*parts, package=package))
+    return yaml_content(package_text(*parts, package=package))
 
 
 def package_lines(*parts: str, package: str = "nar") -> list[str]:

@@ -15,14 +15,14 @@ from typing import Any, Final
 
 import yaml
 
+from nar.base.files import yaml_content
+
 # Chosen: more than the files that are read of one repository.
 _KEPT: Final = 1024
 # A place in the same file that a value is taken from: ``${model.width}``.
 _INTERPOLATION: Final = re.compile(r"\$\{([\w.]+)\}")
 _LEFT_OPEN: Final = "???"  # omegaconf's mark of a value that a script gives
 _NESTED: Final = 8  # Chosen: a value that leads further leads in a circle
-# The parser in C is ten times as fast; some builds of PyYAML are without it.
-_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _OPEN: Final = object()  # stands for a value that the file does not hold
 
@@ -100,7 +100,7 @@ def _settings(path: Path, _mtime_ns: int, _size: int) -> Any:  # noqa: ANN401
     if path.suffix == ".json":
         return json.loads(text)
     try:
-        held = yaml.load(text, _LOADER)
+        held = yaml_content(text)
     except yaml.YAMLError as error:
         raise ValueError(str(error).splitlines()[0]) from error
     return interpolated(held, held) if "${" in text or _LEFT_OPEN in text else held
