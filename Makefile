@@ -22,7 +22,7 @@ export PYTHONDONTWRITEBYTECODE :=
 LOG     ?= work/campaigns.log
 # Tests wait for processes much of the time, so that there are more of these than cores.
 PROCESSES ?= 4
-SPREAD    = -n $(PROCESSES) --dist loadscope --no-loadscope-reorder
+SPREAD    = --processes $(PROCESSES)
 # What the kernel does where it is built, once more without it. Ranks that learn together read
 # graphs as one does: their tests start processes with torch, and say nothing of the kernel.
 READ      = tests/motifs tests/encoding tests/test_canonical.py tests/test_fingerprints.py \
