@@ -14,7 +14,6 @@ from benchmark.misses import (
 )
 from benchmark.scoring.evaluate import evaluate
 from benchmark.scoring.ranking import rank
-from benchmark.tasks.datasets import REAL, load_dataset
 from benchmark.tasks.questions import questions
 
 
@@ -69,8 +68,8 @@ def test_families_are_related_by_the_reviewed_lineage(family, other, kind):
 
 
 @pytest.mark.slow
-def test_shares_are_summed_by_family_and_shown(tmp_path):
-    cards = load_dataset(REAL, tmp_path).cards
+def test_shares_are_summed_by_family_and_shown(real):
+    cards = real.cards
     lost = lost_by_family(cards, [(0, 1, 0.25), (0, 1, 0.125), (1, 0, 0.125)])
     assert sum(lost.values()) == 0.5
     text = as_markdown({"unseen": Misses(lost, 0.2)})

@@ -5,11 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmark.cells import Cell, cell_path, run_on, task_of, write_cell
+from benchmark.cells import Cell, cell_path, run_on, write_cell
 from benchmark.novelty import PROTOCOL, NoveltyQueries, area, as_markdown, asked_of, measure, pooled
-from benchmark.tasks.datasets import REAL, load_dataset
+from benchmark.tasks.datasets import REAL
 from benchmark.tasks.frozen import SEEDS
-from benchmark.tasks.task import load_task
 
 
 def test_the_area_is_that_of_mann_and_whitney():
@@ -44,9 +43,8 @@ def test_seeds_are_pooled_and_families_drawn_whole():
 
 
 @pytest.mark.slow
-def test_new_is_of_whose_family_nothing_was_learned(tmp_path):
-    task = load_task(REAL, "unseen", 0, cache_directory=tmp_path)
-    cards = load_dataset(REAL, tmp_path).cards
+def test_new_is_of_whose_family_nothing_was_learned(real, real_task):
+    task, cards = real_task("unseen", 0), real.cards
     learned = [cards[row] for row in task.train]
     families = {card.labels.family for card in learned}
     designs = {card.topology for card in learned}
@@ -58,11 +56,11 @@ def test_new_is_of_whose_family_nothing_was_learned(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_distance_is_that_of_the_first_answer_that_a_cell_keeps(tmp_path):
+def test_the_distance_is_that_of_the_first_answer_that_a_cell_keeps(tmp_path, real_task):
     seeds = SEEDS[:2]
     for seed in seeds:
         cell = Cell(REAL, "unseen", "size", seed)
-        task = task_of(cell, cache_directory=tmp_path)
+        task = real_task(cell.split, seed)
         asked = {PROTOCOL: task.asked[PROTOCOL]}
         write_cell(cell_path(tmp_path, cell), run_on(cell, replace(task, asked=asked)))
     measured = measure("size", tmp_path, seeds)

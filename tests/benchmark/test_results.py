@@ -11,13 +11,14 @@ from benchmark.reporting import figures, results, sets
 from benchmark.reporting.results import write_results
 from benchmark.reporting.sets import CellSet
 from benchmark.scoring.ranking import best_ranking
-from benchmark.tasks.datasets import REAL, load_dataset
-from benchmark.tasks.task import load_task
+from benchmark.tasks.datasets import REAL
 from nar.base.errors import CorpusError
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def small(monkeypatch, tmp_path):
+def small(monkeypatch, tmp_path, real, real_task):
     """A set whose cells are written, and where they are."""
     chosen = CellSet(
         "Small",
@@ -27,9 +28,8 @@ def small(monkeypatch, tmp_path):
         seeds=(0,),
     )
     monkeypatch.setattr(sets, "SETS", {"small": chosen})
-    cards = load_dataset(REAL, tmp_path).cards[:8]
-    names = tuple(card.labels.name for card in cards)
-    asked = load_task(REAL, "paper", 0, cache_directory=tmp_path).asked
+    names = tuple(card.labels.name for card in real.cards[:8])
+    asked = real_task("paper", 0).asked
     every = {
         each.digest(): best_ranking(each, np.arange(len(each.ids)), depth=100)
         for each in asked.values()
@@ -40,7 +40,6 @@ def small(monkeypatch, tmp_path):
     return tmp_path
 
 
-@pytest.mark.slow
 def test_a_set_writes_its_table_and_its_maps(small, tmp_path, monkeypatch):
     drawn = []
     monkeypatch.setattr(figures, "tsne", lambda vectors: vectors[:, :2])
@@ -60,16 +59,13 @@ def test_a_set_writes_its_table_and_its_maps(small, tmp_path, monkeypatch):
     assert (tmp_path / "results" / "small.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.slow
-def test_a_map_says_how_many_are_drawn_and_shows_the_papers_classes(small, tmp_path):
+def test_a_map_says_how_many_are_drawn_and_shows_the_papers_classes(small, real):
     cell = sets.SETS["small"].cells()[0]
     panel = results._panel(cell, small)
     assert panel.title == "size only, real: 8 of 20"
-    cards = load_dataset(REAL, tmp_path).cards[:8]
-    assert panel.classes == tuple(card.paper_block for card in cards)
+    assert panel.classes == tuple(card.paper_block for card in real.cards[:8])
 
 
-@pytest.mark.slow
 def test_without_the_method_that_all_are_compared_with_nothing_is_written(small, tmp_path):
     cells = sets.SETS["small"].cells()
     cell_path(small, cells[1]).unlink()
@@ -78,7 +74,6 @@ def test_without_the_method_that_all_are_compared_with_nothing_is_written(small,
     assert not (tmp_path / "results").exists()
 
 
-@pytest.mark.slow
 def test_another_method_that_lacks_a_cell_is_left_out_and_named(small, tmp_path, monkeypatch):
     monkeypatch.setitem(sets.SETS, "small", replace(sets.SETS["small"], shows=("table",)))
     cell_path(small, sets.SETS["small"].cells()[0]).unlink()
@@ -87,11 +82,11 @@ def test_another_method_that_lacks_a_cell_is_left_out_and_named(small, tmp_path,
 
 
 @pytest.fixture
-def two_splits(small, tmp_path, monkeypatch):
+def two_splits(small, real_task, tmp_path, monkeypatch):
     """The table of a set that learns two splits, written once, and where its files are."""
     chosen = replace(sets.SETS["small"], tasks=((REAL, "paper"), (REAL, "twins")), shows=("table",))
     monkeypatch.setitem(sets.SETS, "small", chosen)
-    asked = load_task(REAL, "copies", 0, cache_directory=small).asked["twins"]
+    asked = real_task("copies", 0).asked["twins"]
     every = {asked.digest(): best_ranking(asked, np.arange(len(asked.ids)), depth=100)}
     for cell in chosen.cells():
         if cell.split == "copies":
@@ -100,7 +95,6 @@ def two_splits(small, tmp_path, monkeypatch):
     return tmp_path / "results"
 
 
-@pytest.mark.slow
 def test_parts_of_one_split_are_written_and_the_others_stay(small, two_splits):
     before = {path: path.read_text() for path in two_splits.iterdir()}
     for cell in sets.SETS["small"].cells():
@@ -110,7 +104,6 @@ def test_parts_of_one_split_are_written_and_the_others_stay(small, two_splits):
     assert {path: path.read_text() for path in two_splits.iterdir()} == before
 
 
-@pytest.mark.slow
 def test_a_part_that_answers_other_questions_does_not_stay(small, two_splits):
     path = two_splits / "small.json"
     told = json.loads(path.read_text())

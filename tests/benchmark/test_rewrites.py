@@ -7,9 +7,7 @@ import pytest
 
 from benchmark.rewriting.attempts import capture_rewritten, model_names
 from benchmark.tasks.asking import REWRITTEN, original_name
-from benchmark.tasks.datasets import REAL, load_dataset
 from benchmark.tasks.protocols import PROTOCOLS
-from benchmark.tasks.task import load_task
 from nar.corpus import read_cards, write_shard
 
 CNN = "timm:test_resnet"
@@ -50,32 +48,31 @@ def test_another_size_of_a_design_is_as_good_where_designs_are_asked_for(cards):
     assert set(design.relevant().tolist()) == {2}
 
 
-def test_the_shipped_file_asks_of_every_original(tmp_path):
-    whole = load_dataset(REAL, tmp_path)
-    names = [card.labels.name for card in whole.cards]
+@pytest.mark.slow
+def test_the_shipped_file_asks_of_every_original(real):
+    names = [card.labels.name for card in real.cards]
     assert set(model_names()) < set(names)
     assert len(set(names)) == len(names)
-    written = [card for card in whole.cards if card.labels.source == REWRITTEN]
+    written = [card for card in real.cards if card.labels.source == REWRITTEN]
     assert len(written) > 900
     assert {original_name(card) for card in written} <= set(model_names())
 
 
 @pytest.mark.slow
-def test_no_design_is_learned_from_that_was_rewritten(tmp_path):
-    task = load_task(REAL, "copies", 0, cache_directory=tmp_path)
-    whole = load_dataset(REAL, tmp_path)
-    learned = {whole.cards[row].topology for row in task.train}
-    rewritten = {c.topology for c in whole.cards if c.labels.name in set(model_names())}
+def test_no_design_is_learned_from_that_was_rewritten(real, real_task):
+    task = real_task("copies", 0)
+    learned = {real.cards[row].topology for row in task.train}
+    rewritten = {c.topology for c in real.cards if c.labels.name in set(model_names())}
     assert learned.isdisjoint(rewritten)
     for asked in task.asked.values():
         assert not np.isin(np.flatnonzero(asked.queries), task.train).any()
 
 
 @pytest.mark.slow
-def test_originals_that_select_a_model_are_not_tested(tmp_path):
+def test_originals_that_select_a_model_are_not_tested(real_task):
     asking = {}
     for held in ("test", "validation"):
-        task = load_task(REAL, "copies", 0, cache_directory=tmp_path, held=held)
+        task = real_task("copies", 0, held)
         asked = task.asked["rewrites"]
         asking[held] = {asked.ids[row].rpartition("@")[0] for row in asked.asked()}
     assert asking["test"].isdisjoint(asking["validation"])

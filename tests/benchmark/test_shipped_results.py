@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.cells import run_on, task_of
+from benchmark.cells import run_on
 from benchmark.reporting.rows import rows_of
 from benchmark.reporting.sets import find_set
 from benchmark.targets import OLDER, is_older
@@ -32,11 +32,11 @@ def test_pages_made_of_tables_say_it_too():
     assert (OLDER in (RESULTS / "targets.md").read_text()) == is_older(RESULTS)
 
 
-def reproduced(rows, tmp_path):
+def reproduced(rows, real_task):
     """The row of a simple method, run again, beside the row that stands there."""
     stands = next(row for row in rows if row["method"] == "operators")
     cells = find_set("distinct").cells_of("real", PROTOCOL, "operators")
-    results = [answered(cell, task_of(cell, cache_directory=tmp_path)) for cell in cells]
+    results = [answered(cell, real_task(cell.split, cell.seed)) for cell in cells]
     return rows_of([results], "map@20")[0].to_dict(), stands
 
 
@@ -47,9 +47,9 @@ def answered(cell, task):
 
 
 @pytest.mark.slow
-def test_a_row_that_is_run_again_is_the_row_that_stands_there(tmp_path):
+def test_a_row_that_is_run_again_is_the_row_that_stands_there(real_task):
     table = json.loads((RESULTS / "distinct.json").read_text())
-    again, stands = reproduced(table["parts"][0]["rows"], tmp_path)
+    again, stands = reproduced(table["parts"][0]["rows"], real_task)
     assert again["scores"].keys() == stands["scores"].keys()
     if table["corpus"] != shipped():
         # Other graphs, other ids: the same method reaches about as much, and no more is held.

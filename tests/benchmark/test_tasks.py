@@ -4,7 +4,7 @@ import pytest
 from graphs import resnet
 
 from benchmark.tasks.asking import original_name
-from benchmark.tasks.datasets import DataSet, load_dataset
+from benchmark.tasks.datasets import DataSet
 from benchmark.tasks.frozen import SEEDS
 from benchmark.tasks.task import load_task, make_task
 from nar.base.errors import InvalidInputError
@@ -91,15 +91,14 @@ def test_what_there_is_not_is_named(tmp_path, change, message):
 
 
 @pytest.mark.slow
-def test_the_real_tasks_ask_designs_that_are_not_learned(tmp_path):
-    dataset = load_dataset("real", tmp_path)
-    assert len(dataset.graphs) > 12_517
+def test_the_real_tasks_ask_designs_that_are_not_learned(real, real_task):
+    assert len(real.graphs) > 12_517
     for split in ("distinct", "unseen", "copies"):
-        task = load_task("real", split, 0, cache_directory=tmp_path)
-        assert task.graphs is dataset.graphs  # read once in a process
-        learned = {dataset.cards[row].topology for row in task.train}
+        task = real_task(split, 0)
+        assert task.graphs is real.graphs  # read once in a process
+        learned = {real.cards[row].topology for row in task.train}
         for name, questions in task.asked.items():
-            asking = {dataset.cards[row].topology for row in questions.asked()}
+            asking = {real.cards[row].topology for row in questions.asked()}
             assert learned.isdisjoint(asking) or name.startswith(("edits", "parts"))
 
 
@@ -121,9 +120,11 @@ HALVES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("held", ["test", "validation"])
 @pytest.mark.parametrize("seed", [0, 1])
-def test_nothing_that_asks_under_unseen_is_of_a_family_that_was_learned(tmp_path, seed, held):
-    cards = load_dataset("real", tmp_path).cards
-    task = load_task("real", "unseen", seed, cache_directory=tmp_path, held=held)
+def test_nothing_that_asks_under_unseen_is_of_a_family_that_was_learned(
+    real, real_task, seed, held
+):
+    cards = real.cards
+    task = real_task("unseen", seed, held)
     learned = [cards[row].labels for row in task.train]
     seen = {each.family for each in learned} | {each.backbone for each in learned}
     by_name = {card.labels.name: card.labels for card in cards}
@@ -135,11 +136,11 @@ def test_nothing_that_asks_under_unseen_is_of_a_family_that_was_learned(tmp_path
 
 
 @pytest.mark.slow
-def test_no_family_that_selects_a_model_under_unseen_asks_in_a_test(tmp_path):
-    cards = load_dataset("real", tmp_path).cards
+def test_no_family_that_selects_a_model_under_unseen_asks_in_a_test(real, real_task):
+    cards = real.cards
 
     def families(seed, held):
-        task = load_task("real", "unseen", seed, cache_directory=tmp_path, held=held)
+        task = real_task("unseen", seed, held)
         rows = {
             row
             for name, questions in task.asked.items()
