@@ -58,7 +58,7 @@ class Gate:
         with self._lock:
             self.arrived += 1
             self._last = time.monotonic()
-        assert self._open.wait(30), "the gate was never opened"
+        assert self._open.wait(300), "the gate was never opened"
 
     def has_waited(self, seconds: float) -> bool:
         """Whether it is so long ago that somebody came."""

@@ -73,7 +73,7 @@ def prometheus(directory: Path, target: str, jobs: Path | None = None) -> Iterat
         with subprocess.Popen(command) as process:
             try:
                 running = Prometheus(port)
-                wait_for(running.answers, limit_s=60)
+                wait_for(running.answers)
                 yield running
             finally:
                 process.kill()

@@ -123,7 +123,7 @@ def test_a_server_with_settings_answers_from_it_where_nothing_can_be_written(tmp
             assert client.search("timm:resnet50", top_k=3).hits
             assert client.describe().limits.max_items == 3
         server.process.terminate()
-        assert server.process.wait(60) == 0
+        assert server.process.wait() == 0
 
 
 @pytest.mark.slow

@@ -50,7 +50,6 @@ class Head:
             cwd=REPOSITORY,
             capture_output=True,
             text=True,
-            timeout=90,
         )
 
 

@@ -109,7 +109,7 @@ def test_neither_an_object_store_nor_a_killed_worker_changes_the_result(
         run = pool.submit(
             pretrain_on_cluster, workspace, config, PretrainConfig(), corpus=located(stored)
         )
-        wait_for(lambda: run.done() or bool(states(workspace)), limit_s=300)
+        wait_for(lambda: run.done() or bool(states(workspace)), limit_s=500)
         killed = training_processes()
         for pid in killed:
             os.kill(pid, signal.SIGKILL)
@@ -138,7 +138,7 @@ def test_a_killed_driver_goes_on_from_the_newest_state_that_is_whole(workspace, 
         below = psutil.Process(process.pid).children(recursive=True)
         os.killpg(process.pid, signal.SIGKILL)
     # Its cluster goes with it, and takes a moment in which it may train on.
-    psutil.wait_procs(below, timeout=60)
+    psutil.wait_procs(below, timeout=300)
     if is_damaged:
         newest = kept_by_ray(workspace)[-1] / "state.safetensors"
         content = bytearray(newest.read_bytes())

@@ -52,7 +52,7 @@ def test_readiness_is_waited_for(living):
         waiting = pool.submit(wait_until_serving, living, f"127.0.0.1:{port}")
         assert not waiting.done()
         servicer.set("", HealthCheckResponse.SERVING)
-        waiting.result(timeout=20)
+        waiting.result()
     server.stop(None)
 
 

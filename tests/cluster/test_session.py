@@ -36,7 +36,6 @@ def test_a_job_starts_and_stops_its_own_cluster_quietly(tmp_path):
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
-        timeout=120,
     )
     assert run.stdout == "threads 3 connected True\nconnected False\n"
     assert run.stderr == ""

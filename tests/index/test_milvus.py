@@ -243,7 +243,7 @@ def test_a_server_that_comes_back_is_used_again(served):
         index.count()
     successor = restart()
     try:
-        wait_for(lambda: answers(index), limit_s=10)
+        wait_for(lambda: answers(index))
         assert [hit.name for hit in index.search(EAST, 1)[0]] == ["east"]
     finally:
         end(successor)

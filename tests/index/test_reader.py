@@ -277,7 +277,7 @@ def test_files_answer_until_the_index_is_there(uri, prepared):
     config, may_open = IndexConfig(uri=uri, **SOON), Event()
 
     def open_late(_ending):
-        assert may_open.wait(30)
+        assert may_open.wait(300)
         index = ArchitectureIndex(config)
         load(index, NEW)
         return index

@@ -298,14 +298,14 @@ def loop():
         while True: pass
     finally: ended.set()
 try: Guard().run(loop)
-except KeyboardInterrupt: print("interrupted", ended.wait(60))
+except KeyboardInterrupt: print("interrupted", ended.wait(300))
 """
 
 
 @pytest.mark.slow
 def test_ctrl_c_stops_the_code_that_is_asked_about():
     command = [sys.executable, "-c", INTERRUPTED]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.stdout.strip() == "interrupted True", done.stderr
 
 

@@ -66,7 +66,7 @@ def test_a_plain_stub_with_the_policy_is_answered_though_grpc_drops_calls(embedd
 
     def hold():
         busy.set()
-        resume.wait(30)
+        resume.wait(300)
 
     policy = [("grpc.service_config", RETRIES.read_text())]
     with (
@@ -78,7 +78,7 @@ def test_a_plain_stub_with_the_policy_is_answered_though_grpc_drops_calls(embedd
         for each in (hasty, stub):
             each.Describe(wire.DescribeRequest())
         server.between_calls(hold)
-        assert busy.wait(30)
+        assert busy.wait(300)
         dropped = [hasty.Describe.future(wire.DescribeRequest()) for _ in range(20)]
         wait_for(lambda: any(call.done() for call in dropped))
         calls = [stub.Describe.future(wire.DescribeRequest()) for _ in range(20)]

@@ -25,7 +25,7 @@ def test_the_collection_that_is_served_is_seen_and_what_answers(embedder, index,
     opening = Event()
 
     def open_later(ending):
-        assert opening.wait(30)
+        assert opening.wait(300)
         return ArchitectureIndex(config)
 
     with live_server(embedder, index) as server:

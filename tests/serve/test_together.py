@@ -192,7 +192,7 @@ def test_who_leaves_while_waiting_is_forgotten():
     pool, resume = Pool("few", 1, 60.0, 1_000), threading.Event()
 
     def work(asked):
-        resume.wait(10)
+        resume.wait(300)
         return [wire.SearchResponse() for _ in asked]
 
     async def come_and_go():

@@ -81,7 +81,7 @@ def test_a_thread_counts_until_it_ends_and_ends_when_its_caller_is_gone(
         grpc.insecure_channel(server.target) as channel,
     ):
         stub = ArchitectureRetrievalServiceStub(channel)
-        call = stub.Embed.future(embed_of(9), timeout=0.5 if leave == "deadline" else 30)
+        call = stub.Embed.future(embed_of(9), timeout=0.5 if leave == "deadline" else 300)
         wait_for(lambda: gate.arrived == 1)
         if leave == "cancel":
             call.cancel()
@@ -181,7 +181,8 @@ def test_a_server_whose_threads_do_not_get_on_is_not_ready_until_they_do(embedde
         assert sample(server, "nar_pool_stuck", pool="small") == 1
         gate.open()
         assert next(watching).status == SERVING
-        assert sample(server, "nar_pool_stuck", pool="small") == 0
+        # On a busy machine a call that goes on may take long enough to be shown once more.
+        wait_for(lambda: sample(server, "nar_pool_stuck", pool="small") == 0)
         assert [len(call.result().results) for call in calls] == [1, 1]
         watching.cancel()
 

@@ -118,7 +118,7 @@ def test_files_alone_take_no_writes(embedder, tmp_path):
     config = IndexConfig(uri=str(tmp_path / "index.db"), follow_s=0.05)
 
     def open_late(_ending):
-        assert may_open.wait(30)
+        assert may_open.wait(300)
         return ArchitectureIndex(config)
 
     with (
