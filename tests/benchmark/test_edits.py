@@ -82,6 +82,7 @@ def test_windows_are_larger_and_maps_are_not_smaller(originals):
     assert (kernels[7], kernels[3]) == (17, 1)
 
 
+@pytest.mark.slow
 def test_fewer_keys_have_fewer_weights(originals):
     before, after = originals[LLAMA], attempt(originals[LLAMA], kind("grouped_queries")).changed
     narrower = 2 * 32 * 4096 * (4096 - 1024)  # key and value of 32 layers

@@ -95,6 +95,7 @@ def test_six_maps_are_one_picture_and_the_same_again(tmp_path):
     assert image.imread(tmp_path / "row.png").shape[:2] == (height // 2, width)
 
 
+@pytest.mark.slow
 def test_tsne_keeps_who_is_near_whom():
     vectors, classes = groups(5)
     points = tsne(vectors)

@@ -37,6 +37,7 @@ def test_models_are_captured_under_the_name_of_their_design(model, family, param
     assert architecture.graph.parameters == parameters
 
 
+@pytest.mark.slow
 def test_an_unknown_model_has_neighbours():
     with pytest.raises(UnknownArchitectureError, match="litgpt:pythia-160m"):
         resolve("litgpt:pythia-161m")

@@ -13,6 +13,7 @@ def test_the_table_names_every_network_once():
     assert "monai:HoVerNet/3d" not in names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("net", "task"),
     [
