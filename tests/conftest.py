@@ -12,6 +12,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import gc
 import re
+import signal
 
 import pytest
 from atlases import packed, twenty_networks
@@ -24,6 +25,9 @@ from spread import Spread
 
 from nar.index.settings import IndexConfig
 
+# A shell that runs the tests in the background has them ignore Ctrl-C, and with them the programs
+# that they start and interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 # No test is timed: how long an example takes is up to what else the machine does.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")

@@ -343,8 +343,6 @@ def hanging_job(
     sizes = directory / "sizes.yaml"
     sizes.write_text("extract: {num_workers: 1, shard_size: 4, max_in_flight: 1, batch_size: 4}")
     options = ["--work", str(directory), "--cluster-config", str(sizes)]
-    # A shell that runs the tests in the background has them ignore SIGINT, children included.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     with subprocess.Popen(
         [sys.executable, "-m", "cluster.extract", *names, *options],
         cwd=Path(__file__).parents[2],
