@@ -49,6 +49,8 @@ FENCE = re.compile(
     re.M | re.S,
 )
 COMMANDS = {"sh", "console", "python", "yaml"}
+# What `python -m` runs and is no part of the project: the tool that builds a release.
+FOREIGN = {"build"}
 FILE = re.compile(r"# ([\w.-]+\.(?:py|yaml))\b")
 # Where the pages say that a server runs.
 ADDRESS = "127.0.0.1:50051"
@@ -206,7 +208,8 @@ def own_commands(block: Block) -> list[list[str]]:
     for words in block.commands():
         words = words[: words.index("|")] if "|" in words else words
         words = words[words.index("python") :] if "python" in words else words
-        if words[0] == "nar" or words[:2] == ["python", "-m"]:
+        is_module = words[:2] == ["python", "-m"] and words[2] not in FOREIGN
+        if words[0] == "nar" or is_module:
             ours.append(words)
     return ours
 
