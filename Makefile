@@ -22,7 +22,7 @@ export PYTHONDONTWRITEBYTECODE :=
 LOG     ?= work/campaigns.log
 # Tests wait for processes much of the time, so that there are more of these than cores.
 PROCESSES ?= 4
-SPREAD    = --processes $(PROCESSES)
+SPREAD    = -n $(PROCESSES) --dist loadscope --no-loadscope-reorder
 # What the kernel does where it is built, once more without it. Ranks that learn together, and who
 # has more features than memory, read graphs as one does: their tests start processes with torch, and
 # say nothing of the kernel. The paper's encoder asks it for motifs alone, as tests/motifs do.

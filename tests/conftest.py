@@ -2,8 +2,8 @@
 
 import os
 
-# No test is at a terminal, whatever the one that starts them says. It has to be taken back before
-# the console of NAR is made.
+# A process of pytest-xdist calls itself a terminal of 80 columns, which none of them is. It has to
+# be taken back before the console of NAR is made.
 for _name in ("COLUMNS", "LINES"):
     os.environ.pop(_name, None)
 # There are more processes of tests than cores, and each starts others: threads that wait for each
@@ -21,7 +21,7 @@ from both_clients import CLIENTS
 from hypothesis import settings
 from milvus_server import milvus_server
 from s3_server import s3_server
-from spread import Spread
+from xdist.scheduler import LoadScopeScheduling
 
 from nar.index.settings import IndexConfig
 
@@ -109,18 +109,16 @@ def pytest_collection():
         gc.enable()
 
 
-def pytest_addoption(parser):
-    """Add how many processes share the tests."""
-    parser.addoption(
-        "--processes", type=int, default=1, metavar="N", help="run the tests in N processes"
-    )
+class TogetherScheduling(LoadScopeScheduling):
+    """Spreads files over processes; what needs one Milvus server, and some folders, stay whole."""
+
+    def _split_scope(self, nodeid):
+        return together(nodeid)
 
 
-def pytest_configure(config):
-    """Spread files over processes; what needs one Milvus server, and some folders, stay whole."""
-    config.pluginmanager.register(
-        Spread(config.option.processes, lambda item: together(item.nodeid))
-    )
+def pytest_xdist_make_scheduler(config, log):
+    """Spread the tests over processes so."""
+    return TogetherScheduling(config, log)
 
 
 @pytest.fixture(scope="session")
