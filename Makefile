@@ -123,8 +123,7 @@ pytest: $(STAMP) prometheus milvus s3 chromium  ## the tests, against the real P
 without-kernel: $(STAMP)  ## tests of what the kernel does, where it is built, once more without it
 	test ! -e $(KERNEL) || NAR_KERNEL=off $(BIN)/pytest -p no:cacheprovider $(READ)
 
-# Some tests wait: on two cores three processes took 2 min 9 and two 2 min 27, each of which still
-# collected by itself.
+# Measured on two cores: 2 min 9 with three processes, 2 min 27 with two, as some tests wait.
 quick: PROCESSES = 3
 quick: $(STAMP) lint prometheus  ## what to run after each change: no server, no browser, no Ray, nothing slow
 	$(BIN)/pytest $(SPREAD) -m 'not (server or browser or ray or slow or faults)' tests
