@@ -23,7 +23,17 @@ from pathlib import Path
 from typing import Final
 
 from nar.base.asking import NOTHING_STATED, Asking
-from nar.base.model_files import GGUF, ONNX, OPENVINO, PYTHON, TFLITE, kind_of_file
+from nar.base.model_files import (
+    GGUF,
+    HDF5,
+    KERAS,
+    ONNX,
+    OPENVINO,
+    PYTHON,
+    TFLITE,
+    TORCHSCRIPT,
+    kind_of_file,
+)
 from nar.base.model_folders import kind_of_json, named_in_folder, read_json
 from nar.base.workspace import DISTRIBUTION, package_path
 from nar.capture import CAPTURE_VERSION
@@ -55,6 +65,9 @@ _LIBRARIES: Final[Mapping[str, tuple[str, ...]]] = {
     # They are read as models of ONNX.
     TFLITE.what: ("onnx",),
     OPENVINO.what: ("onnx",),
+    KERAS.what: ("onnx",),
+    HDF5.what: ("onnx", "h5py"),
+    "keras": ("onnx",),
 }
 
 
@@ -135,10 +148,16 @@ def _of_file(spec: str, asking: Asking) -> tuple[dict[str, str], tuple[str, ...]
     path = _file_of(spec)
     stated = [] if asking == NOTHING_STATED else [*asking.inputs, *sorted(asking.allowed)]
     own = {str(path): " ".join([FILE, file_digest(path)])}
+    if asking.runs and kind_of_file(path) is TORCHSCRIPT:
+        stated.append("run")
     if stated:
         own["what is stated of it"] = " ".join(stated)
     if path.suffix.lower() == ".json":
         own["how labels are read from a configuration"] = f"labels {STATED_LABELS_VERSION}"
+    if kind_of_file(path) is OPENVINO:
+        # Without the numbers beside it, a net is read by its shapes.
+        beside = path.with_suffix(".bin")
+        own[str(beside)] = f"{beside.name} {state_of(beside) or 'is not there'}"
     if path.suffix != PYTHON:
         return own, _libraries_of_kind(path)
     imported = imported_by(path)

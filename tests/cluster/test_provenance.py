@@ -140,6 +140,16 @@ def test_a_file_counts_by_its_content(tmp_path):
     assert source_name(f"{file}:net") == "file"
 
 
+def test_numbers_beside_a_net_count_also_where_they_are_not_there(tmp_path):
+    file = tmp_path / "net.xml"
+    file.write_text('<net name="it"/>')
+    without = identity(str(file))
+    file.with_suffix(".bin").write_bytes(bytes(8))
+    one = identity(str(file))
+    file.with_suffix(".bin").write_bytes(bytes(9))
+    assert len({without, one, identity(str(file))}) == 3
+
+
 @pytest.fixture
 def package(tmp_path):
     """A package whose factory imports others of it in five ways."""
