@@ -21,7 +21,7 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from nar import ask
-from nar.answers.naming import named
+from nar.answers.naming import is_code, named
 from nar.answers.query import Answer
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.children import Child, answer_parent, bound_this_process, task_of_parent
@@ -143,14 +143,16 @@ class Tools:
             InvalidInputError: The name means a Python file, which would be run, or another folder.
         """
         check_place(name, self.roots)
-        if ".py:" in named(name, shipped_corpus()).name and self.code is None:
+        if is_code(named(name, shipped_corpus()).name) and self.code is None:
             reason = (
-                "wanted a known name, or a file that is only read; a Python file would be run: "
+                "wanted a known name, or a file that is only read; this program would be run: "
                 "a server that was started by `nar mcp --run-code` does it"
             )
             raise InvalidInputError("model", reason)
         # The name as it came: its notes are part of the answer.
-        return name, replace(self.code or NOTHING_STATED, inputs=tuple(inputs or ()))
+        return name, replace(
+            self.code or NOTHING_STATED, inputs=tuple(inputs or ()), runs=self.code is not None
+        )
 
 
 def file_of(name: str) -> Path | None:

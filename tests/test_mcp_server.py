@@ -71,7 +71,7 @@ def test_a_model_is_described_with_its_motifs():
     ("tool", "arguments", "reason"),
     [
         ("search", {"model": "resnet5O"}, "did you mean timm:resnet50"),
-        ("describe", {"model": "evil.py:factory"}, "a Python file would be run"),
+        ("describe", {"model": "evil.py:factory"}, "this program would be run"),
         ("search", {"model": "evil.py:Net"}, "nar mcp --run-code"),
         ("search", {"model": "resnet50", "top_k": 0}, "greater than or equal to 1"),
         ("search", {"model": "resnet50", "max_parameters": -1}, "parameters"),

@@ -22,14 +22,14 @@ SAID = {
     "lfs.onnx": "a pointer of Git LFS .*; `git lfs pull` fetches the file",
     "old.pt2": "wanted an archive of torch.export.save",
     "m.pt2.zip": "wanted an archive of torch.export.save",
-    "ts.pt": "a TorchScript program, .*torch.onnx.export",
-    "ts.jit": "a TorchScript program, .*torch.onnx.export",
-    "m.keras": r"a Keras model, .*keras.saving.load_model\('.*m.keras'\).export",
-    "keras3": "a configuration of Keras, .*keras.saving.load_model",
+    "ts.pt": "a TorchScript program, .*--run .*torch.onnx.export",
+    "ts.jit": "a TorchScript program, .*--run .*torch.onnx.export",
+    "m.keras": "wanted an archive with a config.json",
+    "keras3": "wanted a model whose layers the file states",
     "saved": "a saved model of TensorFlow, .*tf2onnx.convert --saved-model .*saved --output",
     "frozen.pb": "a TensorFlow graph, .*tf2onnx.convert --graphdef",
     "tfjs": "a graph of TensorFlow.js, .*tf2onnx.convert --tfjs .*model.json",
-    "tfjs_layers": "layers of TensorFlow.js, .*tensorflowjs_converter",
+    "tfjs_layers": "wanted a model whose layers the file states",
     "paddle3": "a PaddlePaddle program, .*paddle2onnx .*inference.json",
     "m.pdmodel": "a PaddlePaddle model, .*paddle2onnx .*m.pdmodel",
     "m.mlmodel": "a Core ML model, .*coremltools",
@@ -50,7 +50,7 @@ SAID = {
     "m.npz": "a file of arrays of NumPy, ",
     "m.pkl": "a pickle, .*; reading it would run code, so name the class",
     "m.joblib": "a pickle, .*; reading it would run code, so name the class",
-    "mlflow": "a model of MLflow, .*; its data is a pickle, so name the class",
+    "mlflow": "a model of MLflow, .*; its flavours are pytorch, whose data is a pickle: name the",
     "spacy": "a pipeline of spaCy, ",
     "yolo": "a configuration of ultralytics, .*`yolo export model=.*mynet.yaml format=onnx`",
     "params": "sizes of a Llama as Meta publishes it, .*convert_llama_weights_to_hf",
@@ -177,6 +177,42 @@ def test_a_configuration_of_something_else_means_no_model(tmp_path):
     assert kind_of_json([]) is None
 
 
+FLAVOURS = {
+    "onnx": ("onnx:\n    data: model.onnx", "model.onnx"),
+    "keras": ("keras:\n    data: data\n    keras_version: '3'", "data/model.keras"),
+    "transformers": ("transformers:\n    model_binary: model", "model/config.json"),
+}
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_a_model_of_mlflow_means_the_data_of_a_flavour_that_is_read(tmp_path, flavour):
+    text, data = FLAVOURS[flavour]
+    first = "flavors:\n  python_function:\n    data: data.pkl\n  "
+    (tmp_path / "MLmodel").write_text(first + text)
+    path = tmp_path / data
+    path.parent.mkdir(exist_ok=True)
+    path.write_text('{"model_type": "bert"}')
+    assert named_in_folder(tmp_path).name == str(path)
+
+
+@pytest.mark.parametrize("data", ["../other.onnx", "/etc/other.onnx", "."])
+def test_data_of_mlflow_that_lie_elsewhere_are_not_read(tmp_path, data):
+    (tmp_path / "other.onnx").touch()
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (inner / "MLmodel").write_text(f"flavors:\n  onnx:\n    data: {data}\n")
+    with pytest.raises(NarError, match="its flavours are onnx"):
+        named_in_folder(inner)
+
+
+def test_so_many_formats_are_read_and_all_are_told():
+    read = {kind.what for kind in FILES if kind.reading != "none"}
+    assert len(read) == 12
+    assert len(FILES) - len(read) == 54
+    graphs = {kind.what for kind in FILES if kind.reading == "graph"}
+    assert len(graphs) == 6  # ONNX, exported programs, TensorFlow Lite, OpenVINO, Keras twice
+
+
 def test_a_path_that_leaves_its_folder_is_not_followed(tmp_path):
     inner = tmp_path / "inner"
     inner.mkdir()
@@ -214,7 +250,7 @@ def test_a_checkpoint_may_be_called_an_archive(tmp_path):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("m.KERAS", "a Keras model, .*keras.saving.load_model"),
+        ("m.PTL", "a TorchScript program, which would be run; `nar search m.PTL --run"),
         ("m.safetensors", "`nar search m.safetensors` in a shell reads a file of weights"),
         ("notes.xyz", "of no kind that NAR knows"),
     ],

@@ -19,7 +19,7 @@ from nar.base.errors import (
     InvalidInputError,
     UnknownArchitectureError,
 )
-from nar.base.model_files import CONFIG_FILE, LOAD, PYTHON, WANTED, kind_of_file
+from nar.base.model_files import CONFIG_FILE, LOAD, PYTHON, TORCHSCRIPT, WANTED, kind_of_file
 from nar.base.model_folders import Named, named_in_file, named_in_folder, reading_of
 from nar.base.own_zoo import Declared, Zoo
 from nar.base.suggestions import close_files, close_names
@@ -383,7 +383,7 @@ def stated_for(name: str, asking: Asking) -> Asking:
         >>> stated_for("timm:resnet50", Asking(("1x3x64x64",))).inputs
         ()
     """
-    return asking if _is_code(name) else replace(asking, inputs=(), example=None)
+    return asking if is_code(name) else replace(asking, inputs=(), example=None)
 
 
 def check_stated(names: Iterable[str], asking: Asking) -> None:
@@ -392,12 +392,14 @@ def check_stated(names: Iterable[str], asking: Asking) -> None:
     Raises:
         InvalidInputError: None of the names is of a Python file.
     """
-    if asking.inputs and not any(map(_is_code, names)):
-        raise InvalidInputError("--input", f"wanted path/to/file{PYTHON}:Model to state inputs of")
+    if asking.inputs and not any(map(is_code, names)):
+        wanted = f"wanted path/to/file{PYTHON}:Model, or {TORCHSCRIPT.what}, to state inputs of"
+        raise InvalidInputError("--input", wanted)
 
 
-def _is_code(name: str) -> bool:
-    return f"{PYTHON}:" in name
+def is_code(name: str) -> bool:
+    """Whether a name means a program that is run: a class in a Python file, or TorchScript."""
+    return f"{PYTHON}:" in name or kind_of_file(Path(name)) is TORCHSCRIPT
 
 
 def _in_corpus(corpus: Location | None, name: str, *, with_details: bool = False) -> Asked | None:

@@ -22,11 +22,13 @@ class Asking:
         allowed: What its code may do beside computing.
         example: The inputs as Python has them, in place of texts: a tensor, a shape, a tuple of
             these for arguments by position, or a mapping for arguments by name.
+        runs: Whether the program in a file that is no Python file may be run, as TorchScript.
     """
 
     inputs: tuple[str, ...] = ()
     allowed: frozenset[Allowance] = frozenset()
     example: object = None
+    runs: bool = False
 
     @property
     def states_inputs(self) -> bool:

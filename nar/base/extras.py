@@ -9,6 +9,7 @@ from nar.base.errors import MissingLibraryError
 # architectures has an extra of its own name, and no row.
 _EXTRAS: Final[Mapping[str, str]] = {
     "cyclonedx": "cyclonedx",
+    "h5py": "keras",
     "matplotlib": "plots",
     "mcp": "mcp",
     "milvus_lite": "index",

@@ -44,11 +44,13 @@ _NO_NET: Final = "NAR looks for neural networks"
 # How a clause ends that begins with a command.
 MAKES_ONE: Final = " makes a file that is read"
 
-_TORCHSCRIPT: Final = FileKind(
+TORCHSCRIPT: Final = FileKind(
     "a TorchScript program",
     ".torchscript .jit .ptl .torchmodel",
-    "`python -c \"import torch; torch.onnx.export(torch.jit.load('{path}'), "
+    "`nar search {path} --run --input 1x3x224x224` runs it, or `python -c "
+    "\"import torch; torch.onnx.export(torch.jit.load('{path}'), "
     "torch.zeros(1, 3, 224, 224), 'model.onnx', dynamo=False)\"`" + MAKES_ONE,
+    "code",
 )
 CHECKPOINT: Final = FileKind(
     "a checkpoint of PyTorch",
@@ -58,16 +60,9 @@ CHECKPOINT: Final = FileKind(
 )
 SAFETENSORS: Final = FileKind("a file of weights (safetensors)", ".safetensors", LOAD, "weights")
 GGUF: Final = FileKind("a GGUF file", ".gguf", reading="configuration")
-_KERAS: Final = FileKind(
-    "a Keras model",
-    ".keras",
-    "`python -c \"import keras; keras.saving.load_model('{path}').export('model.onnx', 'onnx')\"`"
-    + MAKES_ONE,
-)
-_HDF5: Final = FileKind(
-    "an HDF5 file, as Keras saves models and weights",
-    ".h5 .hdf5 .hd5",
-    "where it holds a whole model, " + _KERAS.way_out,
+KERAS: Final = FileKind("a Keras model", ".keras", reading="graph")
+HDF5: Final = FileKind(
+    "an HDF5 file, as Keras saves models and weights", ".h5 .hdf5 .hd5", reading="graph"
 )
 TFLITE: Final = FileKind("a TensorFlow Lite model", ".tflite .tfl .lite", reading="graph")
 OPENVINO: Final = FileKind("an OpenVINO model", ".xml", reading="graph")
@@ -95,7 +90,7 @@ _UNSAFE: Final = FileKind(
 
 # Kinds that first bytes tell have names above; each ending stands in one row.
 FILES: Final = (
-    ONNX, EXPORTED, SAFETENSORS, CHECKPOINT, GGUF, _TORCHSCRIPT, TFLITE, OPENVINO, _KERAS, _HDF5,
+    ONNX, EXPORTED, SAFETENSORS, CHECKPOINT, GGUF, TORCHSCRIPT, TFLITE, OPENVINO, KERAS, HDF5,
     _PICKLE, _TORCHSERVE,
     FileKind("a configuration", ".json", reading="configuration"),
     FileKind("a configuration of ultralytics", ".yaml .yml",
@@ -192,12 +187,14 @@ READ: Final = {
     ".pt2": EXPORTED.what,
     ".tflite": TFLITE.what,
     ".xml": OPENVINO.what,
+    ".keras": KERAS.what,
+    ".h5": HDF5.what,
     ".json": "a configuration",
 }
 # The end of each error: what a user can name in place of such a file.
 WANTED: Final = (
-    f"path/to/file{PYTHON}:Model, or a file that ends in .onnx, .pt2, .tflite, .xml, .gguf "
-    f"or .safetensors, or is a {CONFIG_FILE}"
+    f"path/to/file{PYTHON}:Model, or a file that ends in .onnx, .pt2, .tflite, .xml, "
+    f".keras, .h5, .gguf or .safetensors, or is a {CONFIG_FILE}"
 )
 _BY_END: Final = {end: kind for kind in FILES for end in kind.ends.split()}
 # Where first bytes begin, the bytes, and what the file is then, whatever its name.
@@ -205,7 +202,7 @@ _BY_BYTES: Final = (
     (0, b"version https://git-lfs", _LFS),
     (0, b"GGUF", GGUF),
     (4, b"TFL3", TFLITE),
-    (0, b"\x89HDF\r\n\x1a\n", _HDF5),
+    (0, b"\x89HDF\r\n\x1a\n", HDF5),
 )
 # Chosen: where a page of HTML says that it is one, behind spaces and a mark of its encoding.
 _HEAD_BYTES: Final = 512
@@ -270,12 +267,22 @@ def _of_archive(path: Path) -> FileKind | None:
     if "MAR-INF/MANIFEST.json" in names:
         return _TORCHSERVE
     if {"config.json", "metadata.json"} <= set(names):
-        return _KERAS
+        return KERAS
     if any(name.startswith("code/") for name in inner) and "constants.pkl" in inner:
-        return _TORCHSCRIPT
+        return TORCHSCRIPT
     if "archive_format" in inner or any(name.startswith("models/") for name in inner):
         return EXPORTED
     return CHECKPOINT if "data.pkl" in inner else None
+
+
+def program_text(path: Path, kind: FileKind) -> str:
+    """The sentence for a file whose program is run where its owner says so alone.
+
+    Example:
+        >>> program_text(Path("m.ptl"), TORCHSCRIPT).partition("; ")[0]
+        'it is a TorchScript program, which would be run'
+    """
+    return f"it is {kind.what}, which would be run; {kind.way_out.replace('{path}', str(path))}"
 
 
 def file_text(path: Path, what: str, way_out: str) -> str:

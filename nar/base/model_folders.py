@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import yaml
+
 from nar.base.errors import InvalidInputError
 from nar.base.model_files import (
     CONFIG_FILE,
@@ -25,6 +27,8 @@ from nar.base.model_files import (
 
 # Chosen: a table of weights of a model of a hundred thousand tensors takes some 10 MB.
 MAX_JSON_BYTES: Final = 64 * 1024**2
+# Chosen: a hundred times what MLflow writes, signatures of the inputs included.
+_MOST_YAML_BYTES: Final = 1024**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +63,8 @@ JSON_KINDS: Final = (
     JsonKind("peft", "an adapter of PEFT", ("peft_type",)),
     JsonKind("modules", "a model of sentence-transformers", ("idx", "path", "type")),
     JsonKind("shards", "a list of the shards of a checkpoint", ("weight_map",), "weights"),
-    JsonKind("", "layers of TensorFlow.js", ("modelTopology.model_config",), "none",
-        "`tensorflowjs_converter --input_format tfjs_layers_model --output_format keras {path} "
-        "model.h5; python -m tf2onnx.convert --keras model.h5 --output model.onnx`" + MAKES_ONE
-    ),
+    JsonKind("keras", "layers of TensorFlow.js", ("modelTopology.model_config",)),
+    JsonKind("keras", "layers of TensorFlow.js", ("modelTopology.class_name",)),
     JsonKind("", "a graph of TensorFlow.js", ("modelTopology",), "none",
         "`python -m tf2onnx.convert --tfjs {path} --output model.onnx`" + MAKES_ONE
     ),
@@ -70,9 +72,7 @@ JSON_KINDS: Final = (
         "`paddle2onnx --model_dir . --model_filename {path} --params_filename "
         "inference.pdiparams --save_file model.onnx`" + MAKES_ONE
     ),
-    JsonKind("", "a configuration of Keras", ("class_name", "config"), "none", "name nothing of it "
-        "alone: `python -c \"import keras; keras.saving.load_model('model.keras').export("
-        "'model.onnx', 'onnx')\"` makes a file of the whole model, which is read"),
+    JsonKind("keras", "a configuration of Keras", ("class_name", "config")),
     JsonKind("", "a graph of MXNet", ("nodes", "arg_nodes", "heads"), "none",
         "`python -c \"import mxnet; mxnet.onnx.export_model('{path}', 'model.params')\"`"
         + MAKES_ONE
@@ -141,6 +141,7 @@ class FolderKind:
     way_out: str = ""
 
 
+_MLFLOW: Final = "MLmodel"
 _TOKENIZER: Final = ("a tokenizer without a model", f"name the {CONFIG_FILE} of its model")
 # The first row whose file a folder has says what it is: here whatever else lies beside ...
 _FOLDERS: Final = (
@@ -155,7 +156,7 @@ _FOLDERS: Final = (
         "`python -m tf2onnx.convert --saved-model {path} --output model.onnx`" + MAKES_ONE
     ),
     FolderKind("Manifest.json", "a Core ML package", MADE_FROM),
-    FolderKind("MLmodel", "a model of MLflow", f"its data is a pickle, so {LOAD}"),
+    FolderKind(_MLFLOW),
 )  # fmt: skip
 # ... and here only without Python files: a repository may have such files, and its code says more.
 _FOLDERS_WITHOUT_CODE: Final = (
@@ -167,6 +168,7 @@ _FOLDERS_WITHOUT_CODE: Final = (
     FolderKind("pytorch_model*.bin"),
     FolderKind("*.ckpt"),
     FolderKind("*.keras"),
+    FolderKind("*.h5"),
     FolderKind("config.cfg", "a pipeline of spaCy", f"its layers are of thinc: {MADE_FROM}"),
     FolderKind("params.json"),
     FolderKind("model.json"),
@@ -213,6 +215,8 @@ def named_in_folder(folder: Path) -> Named | None:
                 raise InvalidInputError(str(folder), file_text(folder, kind.what, kind.way_out))
             if path.suffix == ".xml" and kind_of_file(path) is not OPENVINO:
                 continue
+            if path.name == _MLFLOW:
+                return _of_mlflow(path)
             if path.suffix != ".json":
                 return Named(str(path))
             content = _content(path)
@@ -310,6 +314,58 @@ def _of_modules(path: Path, content: list[Mapping[str, Any]]) -> Named:
             return Named(str(config), (note,) if note else ())
     reason = f"wanted a Transformer among its modules, came {', '.join(kinds)}"
     raise InvalidInputError(str(path.parent), reason)
+
+
+# Where a flavour of MLflow says that its data lie, beside the file.
+_DATA: Final = ("data", "model_binary", "model_data", "saved_model_dir")
+
+
+def _of_mlflow(path: Path) -> Named:
+    """A model of MLflow means the data of the first flavour that is read; a pickle is none.
+
+    Raises:
+        InvalidInputError: No flavour of it is read; says which it has.
+    """
+    folder = path.parent
+    try:
+        size = path.stat().st_size
+        content = yaml.safe_load(path.read_text("utf-8")) if size <= _MOST_YAML_BYTES else None
+    except (OSError, ValueError, RecursionError, yaml.YAMLError):
+        content = None
+    flavours = content.get("flavors") if isinstance(content, dict) else None
+    if not isinstance(flavours, dict):
+        raise InvalidInputError(str(path), "wanted the flavors of a model of MLflow, came none")
+    for flavour in flavours.values():
+        for key in _DATA if isinstance(flavour, dict) else ():
+            found = _inside(folder, folder / str(flavour.get(key) or _MLFLOW))
+            if found is not None:
+                return found
+    has = ", ".join(map(str, flavours))
+    way_out = f"its flavours are {has}, whose data is a pickle: {LOAD}"
+    raise InvalidInputError(str(folder), file_text(folder, "a model of MLflow", way_out))
+
+
+def _inside(folder: Path, data: Path) -> Named | None:
+    """The model that the data of a folder means, where they lie in it and are read."""
+    is_inside = (
+        data.resolve().is_relative_to(folder.resolve()) and data.resolve() != folder.resolve()
+    )
+    if not is_inside or (data / _MLFLOW).exists():
+        return None
+    if data.is_dir():
+        return named_in_folder(data) if _has_model(data) else None
+    found = kind_of_file(data) if data.is_file() else None
+    return Named(str(data)) if found is not None and found.reading == "graph" else None
+
+
+def _has_model(folder: Path) -> bool:
+    """Whether a folder has a configuration or a graph, and not a pickle alone."""
+    return any(any(folder.glob(name)) for name in _READ_OF_MLFLOW)
+
+
+_READ_OF_MLFLOW: Final = (
+    CONFIG_FILE, "modules.json", "*.onnx", "*.keras", "*.h5", "saved_model.pb",
+)  # fmt: skip
 
 
 # What JSON files mean that do not mean themselves.

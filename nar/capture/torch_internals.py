@@ -37,6 +37,7 @@ __all__ = [
     "OpOverload",
     "TorchDispatchMode",  # sees every operator that runs below it
     "are_distributions_checked",
+    "calls_in_program",
     "disable_onnx_log",
     "fake_mode",
     "flex_attention_in_the_open",
@@ -154,6 +155,32 @@ def flex_attention_in_the_open() -> Iterator[None]:
         yield
     finally:
         _flex._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG, _flex._validate_device = before
+
+
+def calls_in_program(module: torch.jit.ScriptModule, operator: str, stands_for: str) -> None:
+    """Let a program that has not run yet call one operator in the place of another.
+
+    Args:
+        module: The program, which is changed.
+        operator: The overload that it calls, as ``aten::lstm.input``.
+        stands_for: An operator that takes and gives the same, as ``nar::lstm``.
+    """
+    name = operator.partition(".")[0]
+    graphs = [getattr(each, method).graph for each in module.modules() for method in _methods(each)]
+    for graph in graphs:
+        for node in graph.findAllNodes(name):
+            if node.schema().startswith(f"{operator}("):
+                new = graph.create(stands_for, list(node.inputs()), node.outputsSize())
+                new.insertBefore(node)
+                for old, result in zip(node.outputs(), new.outputs(), strict=True):
+                    result.setType(old.type())
+                    old.replaceAllUsesWith(result)
+                node.destroy()
+
+
+def _methods(module: nn.Module) -> list[str]:
+    """The methods of a part of a program."""
+    return list(module._c._method_names()) if isinstance(module, torch.jit.ScriptModule) else []
 
 
 @contextmanager

@@ -375,7 +375,7 @@ def check(
 
 @app.command()
 @reporting_errors
-@own_models(without=["inputs", "input_shape"])
+@own_models(without=["inputs", "input_shape", "run"])
 def wrap(
     name: Annotated[str, typer.Argument(help="path/to/file.py:Model")],
     *,
@@ -476,7 +476,7 @@ def web(
 
 @app.command()
 @reporting_errors
-@own_models(without=["inputs", "input_shape"])
+@own_models(without=["inputs", "input_shape", "run"])
 def mcp(
     run_code: Annotated[
         bool,

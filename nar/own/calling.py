@@ -69,7 +69,7 @@ class Caller:
         whole = stated_call(module, given) if given else None
         if whole is not None:
             try:
-                return _traced(self._name, module, whole)
+                return traced(self._name, module, whole)
             except CaptureError as error:
                 # A loss without targets: what the call leaves at None is found.
                 if not error.reason.endswith(_NO_OUTPUT) or not _left_open(module, given):
@@ -81,7 +81,7 @@ class Caller:
         with usual_settings(module):
             self._found = self._found or self._inferred(module, given)
         assumed = replace(_assumed(self._found), values=self._values)
-        return replace(_traced(self._name, module, self._found.inputs), assumed=assumed)
+        return replace(traced(self._name, module, self._found.inputs), assumed=assumed)
 
     def _inferred(self, module: nn.Module, given: Given) -> Inferred:
         """The inputs that are found.
@@ -115,7 +115,7 @@ class Caller:
             if usual is None:
                 return None
             assumed = Assumed(written(usual, names_of(module)))
-            return replace(_traced(self._name, module, usual), assumed=assumed)
+            return replace(traced(self._name, module, usual), assumed=assumed)
         except CaptureError as error:
             # Other inputs help only where these were wrong.
             if wants_data(error.__cause__):
@@ -179,7 +179,12 @@ def _check_names(module: nn.Module, given: Given) -> None:
         )
 
 
-def _traced(name: str, module: nn.Module, inputs: CaptureInputs) -> Capture:
+def traced(name: str, module: nn.Module, inputs: CaptureInputs) -> Capture:
+    """The graph of a module that is called with inputs.
+
+    Raises:
+        CaptureError: It could not be captured with them.
+    """
     with usual_settings(module):
         capture = to_capture(trace_module(module, inputs, name=name), name=name)
         return replace(capture, weights=weights_in(module))

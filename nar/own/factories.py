@@ -1,22 +1,25 @@
-"""A factory in a user's file: it is run, and the graph of its module captured."""
+"""A program of a user's: it is run, and the graph of its module captured."""
 
 import os
+import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Final
+from zipfile import BadZipFile, ZipFile
 
 import torch
 from torch import nn
 
 from nar.base.asking import Asking
-from nar.base.errors import CaptureError
+from nar.base.errors import CaptureError, InvalidInputError, one_line
 from nar.capture import Capture
-from nar.own.calling import Caller
+from nar.capture.forward.opaque import keep_whole
+from nar.own.calling import Caller, traced
 from nar.own.construct.arguments import Arguments
 from nar.own.construct.evidence.sources import stated_by_parsers
-from nar.own.given import stated_of
+from nar.own.given import stated_of, zeros_of
 from nar.own.inputs import NoInputsError
 from nar.own.making import Made, maker_of, with_findings
 from nar.own.user_code import as_at_home
@@ -83,6 +86,42 @@ def capture_factory(
         raise failure
 
 
+def capture_scripted(path: Path, asking: Asking, *, name: str) -> Capture:
+    """The graph of a TorchScript program, which torch's own interpreter runs.
+
+    Args:
+        path: A file of ``torch.jit.save``.
+        asking: States every input: the file states none. A type that is left open is float32.
+        name: Name of the model, for errors.
+
+    Raises:
+        InvalidInputError: No inputs are stated.
+        CaptureError: It is no such file, its weights are too large, or it did not run.
+    """
+    try:
+        with ZipFile(path) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+        _check_size(name, size, "it is run with its weights")
+        with warnings.catch_warnings():
+            # It is deprecated, and files of it are held.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            module = torch.jit.load(path, map_location="cpu")  # type: ignore[no-untyped-call]
+        keep_whole(module)
+    except (BadZipFile, RuntimeError, ValueError, OSError) as error:
+        raise CaptureError(name, "-", one_line(error)) from error
+    names = [each.name for each in module.forward.schema.arguments if each.name != "self"]
+    given = stated_of(asking)
+    if not given:
+        shown = " ".join(f"--input {each}=SIZES[:TYPE]" for each in names)
+        raise InvalidInputError(name, f"a TorchScript file states no inputs: wanted {shown}")
+    # The interpreter takes arguments by position: names of a traced program are torch's own.
+    strange = [each for each in given.kwargs if each not in names]
+    if strange:
+        wanted = f"wanted an input of the program: {', '.join(names)}"
+        raise InvalidInputError(f"--input {strange[0]}=", wanted)
+    return traced(name, module, zeros_of(given))
+
+
 def _attempts(make: Callable[[], Made], caller: Caller, name: str) -> Capture:
     """The first capture for which a module can be built and called."""
     module, failure = None, None
@@ -113,10 +152,22 @@ def _check_weights(name: str, module: nn.Module, without: CaptureError) -> None:
         CaptureError: They are too large; the reason also says why they were needed.
     """
     size = sum(weight.numel() * weight.element_size() for weight in module.parameters())
+    try:
+        _check_size(name, size, f"{without.reason}; with real weights it may pass")
+    except CaptureError as error:
+        raise CaptureError(name, without.operator, error.reason) from without
+
+
+def _check_size(name: str, size: int, why: str) -> None:
+    """Refuse weights that take more than half of the memory.
+
+    Raises:
+        CaptureError: They do.
+    """
     limit = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
     if size > limit:
         reason = (
-            f"{without.reason}; with real weights it may pass, but those may take "
-            f"{limit / _GB:.1f} GB here and take {size / _GB:.1f} GB: make it of smaller layers"
+            f"{why}, but those may take {limit / _GB:.1f} GB here and take {size / _GB:.1f} GB: "
+            "make it of smaller layers"
         )
-        raise CaptureError(name, without.operator, reason) from without
+        raise CaptureError(name, "-", reason)

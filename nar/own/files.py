@@ -18,11 +18,15 @@ from nar.base.model_files import (
     CONFIG_FILE,
     EXPORTED,
     GGUF,
+    HDF5,
+    KERAS,
     ONNX,
     OPENVINO,
     TFLITE,
+    TORCHSCRIPT,
     WANTED,
     kind_of_file,
+    program_text,
 )
 from nar.base.model_folders import kind_of_json, named_in_file, named_in_folder, read_json
 from nar.base.suggestions import close_files
@@ -45,6 +49,8 @@ _READERS: Final[dict[str, _Reader]] = {
     ONNX.what: ("nar.capture.onnx.file", "capture_onnx"),
     TFLITE.what: ("nar.capture.tflite", "capture_tflite"),
     OPENVINO.what: ("nar.capture.openvino", "capture_openvino"),
+    KERAS.what: ("nar.capture.keras", "capture_keras"),
+    HDF5.what: ("nar.capture.keras", "capture_keras"),
     GGUF.what: ("nar.zoo.sources.transformers.gguf_file", "capture_gguf"),
 }
 # Readers of JSON files, by the name of their kind.
@@ -53,6 +59,7 @@ _CONFIGURATIONS: Final[dict[str, _Reader]] = {
     "timm": ("nar.zoo.sources.timm", "capture_timm_config"),
     "diffusers": ("nar.zoo.sources.diffusers", "capture_diffusers_config"),
     "open_clip": ("nar.zoo.sources.open_clip", "capture_open_clip_config"),
+    "keras": ("nar.capture.keras", "capture_keras"),
 }
 
 
@@ -92,15 +99,27 @@ def resolve_file(name: str, asking: Asking = NOTHING_STATED) -> ArchitectureSpec
     labels = _labels(name, path)
     if named:
         arguments = read_arguments(named["arguments"] or "")
-        # Both import torch.
+        # It imports torch.
         from nar.own.factories import capture_factory
-        from nar.own.guard import guarded_capture
 
-        capture = partial(capture_factory, path, named["factory"], arguments, asking, name=name)
-        return ArchitectureSpec(labels, partial(guarded_capture, capture, asking.allowed))
+        run = partial(capture_factory, path, named["factory"], arguments, asking, name=name)
+        return _guarded(labels, run, asking)
+    if kind_of_file(path) is TORCHSCRIPT:
+        if not asking.runs:
+            raise InvalidInputError(name, program_text(path, TORCHSCRIPT))
+        from nar.own.factories import capture_scripted
+
+        return _guarded(labels, partial(capture_scripted, path, asking, name=name), asking)
     if asking.states_inputs:
         raise InvalidInputError(name, "wanted stated inputs for path/to/file.py:Model only")
     return ArchitectureSpec(labels, partial(_reader(path), path, name=name))
+
+
+def _guarded(labels: Labels, run: Callable[[], Capture], asking: Asking) -> ArchitectureSpec:
+    """The spec of a model whose code is run."""
+    from nar.own.guard import guarded_capture
+
+    return ArchitectureSpec(labels, partial(guarded_capture, run, asking.allowed))
 
 
 def _resolved_path(path: Path) -> Path:

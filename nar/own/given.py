@@ -126,6 +126,27 @@ def read_tree(tree: object) -> Given:
     return Given(tuple(map(_stated, tree)))
 
 
+def zeros_of(given: Given) -> CaptureInputs:
+    """The call that is stated, of zeros; a type that is left open is float32.
+
+    Example:
+        >>> zeros_of(read_inputs(["1x3"])).args
+        (tensor([[0., 0., 0.]]),)
+    """
+
+    def filled(value: object) -> object:
+        if isinstance(value, Sizes):
+            return torch.zeros(value.extents, dtype=value.dtype or torch.float32)
+        if isinstance(value, Mapping):
+            return {name: filled(each) for name, each in value.items()}
+        if isinstance(value, list | tuple):
+            return type(value)(map(filled, value))
+        return value
+
+    named = {name: filled(each) for name, each in given.kwargs.items()}
+    return CaptureInputs(tuple(map(filled, given.args)), named)
+
+
 def written(inputs: CaptureInputs, names: Sequence[str] = ()) -> tuple[str, ...]:
     """The inputs of a call as `read_inputs` reads them.
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from nar.base.children import Child
 from nar.base.errors import InvalidQueryError
-from nar.base.model_files import READ, file_text, kind_of_file
+from nar.base.model_files import READ, TORCHSCRIPT, file_text, kind_of_file, program_text
 from nar.serve.status import GivenUpError, OverloadedError, SlowUploadError
 from nar.v1.retrieval_pb2 import Graph
 
@@ -91,6 +91,8 @@ def _not_taken(path: Path) -> str:
         return f"{wanted}; {path.name} is of no kind that NAR knows"
     if kind.reading == "none":
         return f"{wanted}; {file_text(path, kind.what, kind.way_out)}"
+    if kind is TORCHSCRIPT:
+        return f"{wanted}; {program_text(path, kind)}"
     return f"{wanted}; `nar search {path.name}` in a shell reads {kind.what}"
 
 

@@ -23,7 +23,7 @@ PERMISSIVE = {"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}
 SOURCES = shipped_sources()
 # Extras that no source needs.
 NO_SOURCES = {
-    "all", "capture", "cluster", "cyclonedx", "dev", "docs", "index", "mcp", "pandas",
+    "all", "capture", "cluster", "cyclonedx", "dev", "docs", "index", "keras", "mcp", "pandas",
     "plots", "trace",
 }  # fmt: skip
 REQUIREMENT = re.compile(r"([\w.-]+)(?:\[([\w,-]+)\])?")

@@ -4,8 +4,8 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
-from typing import Any
+from functools import cache, partial
+from typing import Any, Final
 
 import torch
 from torch import Tensor
@@ -13,6 +13,7 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from nar.capture import torch_internals as internals
+from nar.capture.forward.aten import RECURRENT
 from nar.capture.forward.recorder import Recorder
 from nar.capture.trace import Shape
 
@@ -114,6 +115,36 @@ def opaque_functions() -> dict[Callable[..., Any], tuple[str, Shapes | None]]:
         functions.instance_norm: ("aten::instance_norm", channels_shape),
         internals.PAD_PACKED_SEQUENCE: ("aten::_pad_packed_sequence", None),
     }
+
+
+_PROGRAMS: Final = "nar"  # what a program of TorchScript calls in place of a recurrent layer
+
+
+def keep_whole(program: torch.jit.ScriptModule) -> None:
+    """Let the recurrent layers of a program stay whole: its interpreter calls no functions.
+
+    Args:
+        program: It was loaded and has not run yet. What its recurrent layers give is zeros.
+    """
+    _stand_ins()
+    for name in RECURRENT:
+        internals.calls_in_program(program, f"aten::{name}.input", f"{_PROGRAMS}::{name}")
+
+
+@cache
+def _stand_ins() -> torch.library.Library:
+    """Operators that take what recurrent layers take; they are there as long as this is held."""
+    library = torch.library.Library(_PROGRAMS, "FRAGMENT")
+    for name in RECURRENT:
+        overload = getattr(torch.ops.aten, name).input
+        _, _, form = str(internals.schema_of(overload)).partition("(")
+        library.define(f"{name}({form}")
+        library.impl(name, _zeros, "CompositeExplicitAutograd")
+    return library
+
+
+def _zeros(*args: Any) -> tuple[Tensor, ...]:  # noqa: ANN401
+    return tuple([args[0].new_zeros(shape) for shape in sequence_shapes(args)])
 
 
 def leaving_functions() -> dict[Callable[..., Any], str]:

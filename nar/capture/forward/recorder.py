@@ -19,7 +19,9 @@ from nar.capture.trace import Shape, TraceBuilder
 from nar.capture.values import TensorValues, shape_of
 
 T = TypeVar("T")
-_NAMESPACES = frozenset({"aten", "prims", "torchvision"})  # in others a name may mean anything
+_NAMESPACES = frozenset(
+    {"aten", "nar", "prims", "torchvision"}
+)  # in others a name may mean anything
 _DEVICE = torch.ops.prim.device.default  # how fake tensors answer for their device
 Operands = tuple[tuple[int, ...], tuple[Shape, ...]]
 

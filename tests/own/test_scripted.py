@@ -1,0 +1,86 @@
+"""TorchScript: what it is without `--run`, and the graph of its module with it."""
+
+import warnings
+
+import pytest
+import torch
+from formats.twins import TWINS, of_torch
+from torch import nn
+
+from nar.answers.naming import known_or_captured
+from nar.base.asking import Asking
+from nar.base.errors import CaptureError, InvalidInputError
+from nar.capture import CaptureInputs, capture_module
+
+
+def saved(module, path, example=None):
+    """A file of TorchScript: of a trace where there is an example, else of the module's code."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it is deprecated, and warns of what it cannot trace
+        whole = module.eval()
+        made = torch.jit.script(whole) if example is None else torch.jit.trace(whole, example)
+        torch.jit.save(made, path)
+    return str(path)
+
+
+def captured(path, *inputs):
+    return known_or_captured(None, path, asking=Asking(inputs, runs=True)).architecture
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_a_trace_has_the_graph_of_its_module(tmp_path, name):
+    module, example = TWINS[name]
+    path = saved(module(), tmp_path / "m.pt", example)
+    sizes = "x".join(map(str, example.shape)) + (":int64" if name == "transformer" else "")
+    network, asked = of_torch(name).network, captured(path, sizes)
+    assert asked.exact == network.exact
+    assert asked.parameters == network.graph.parameters
+
+
+class Stack(nn.Module):
+    """Layers of cells, then a linear layer."""
+
+    def __init__(self, kind, width, **stated):
+        super().__init__()
+        self.cells, self.head = kind(8, 10, **stated), nn.Linear(width, 3)
+
+    def forward(self, x):
+        return self.head(self.cells(x)[0])
+
+
+@pytest.mark.parametrize(
+    ("kind", "width", "stated"),
+    [
+        (nn.GRU, 10, {}),
+        (nn.LSTM, 10, {"num_layers": 2, "batch_first": True}),
+        (nn.LSTM, 20, {"bidirectional": True}),
+        (nn.RNN, 10, {}),
+    ],
+)
+def test_layers_of_cells_stay_whole(tmp_path, kind, width, stated):
+    module, example = Stack(kind, width, **stated), torch.zeros(6, 1, 8)
+    twin = capture_module(module.eval(), CaptureInputs((example,)), name="it")
+    asked = captured(saved(module, tmp_path / "m.ptl"), "6x1x8")
+    assert asked.exact == twin.network.exact
+
+
+def test_it_is_not_run_unless_it_is_said_so(tmp_path):
+    path = saved(nn.Linear(3, 4), tmp_path / "m.pt", torch.zeros(1, 3))
+    with pytest.raises(InvalidInputError, match=r"which would be run; `nar search .*--run --input"):
+        known_or_captured(None, path)
+
+
+def test_its_inputs_have_to_be_stated(tmp_path):
+    path = saved(nn.Linear(3, 4), tmp_path / "m.pt")
+    with pytest.raises(InvalidInputError, match=r"states no inputs: wanted --input input=SIZES"):
+        captured(path)
+    with pytest.raises(InvalidInputError, match="wanted an input of the program: input"):
+        captured(path, "other=1x3")
+
+
+def test_a_damaged_program_is_refused(tmp_path):
+    whole = tmp_path / "m.torchscript"
+    saved(nn.Linear(3, 4), whole)
+    whole.write_bytes(whole.read_bytes()[:-200])
+    with pytest.raises(CaptureError):
+        captured(str(whole), "1x3")
