@@ -1,7 +1,11 @@
 """Records of what capture could not read of a model."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
+from io import BytesIO
 
+import numpy as np
+import onnx
 import pytest
 import torch
 from torch import nn
@@ -10,7 +14,8 @@ from nar.answers.words import unread_texts
 from nar.ask import asked_of, search
 from nar.base.errors import InvalidQueryError
 from nar.capture import capture_module
-from nar.graphs.assumed import Count, Unread
+from nar.capture.onnx.file import capture_onnx
+from nar.graphs.assumed import DEPENDENCE, Count, Unread
 from nar.v1 import retrieval_pb2 as wire
 from nar.wire.assumed import MAX_TEXTS, decode_unread, encode_unread
 
@@ -100,13 +105,78 @@ def test_a_query_brings_no_more_than_an_answer_says_again(message, field):
         (numpy_of, "numpy"),
         (lambda x: torch.tensor(x.tolist()), "tolist"),
         (lambda x: torch.full((1, 8), x.mean().item()), "item"),
+        (lambda x: torch.as_tensor(np.asarray(x.detach())), "numpy"),
+        (lambda x: torch.from_dlpack(x.detach()), "dlpack"),
+        (lambda x: torch.full((1, 8), float(x.mean())), "float"),
+        (lambda x: torch.arange(8).roll(int(x.sum())).float()[None], "int"),
+        (lambda x: torch.full((1, 8), complex(x.mean()).real), "complex"),
+        (lambda x: torch.ones(1, 8) if x.sum() > 0 else torch.zeros(1, 8), "bool"),
+        (lambda x: torch.ones(1, 8) * torch.equal(x, 2 * x), "equal"),
+        (
+            lambda x: torch.tensor(x.detach().untyped_storage().tolist()[:8]).float()[None],
+            "storage",
+        ),
     ],
 )
 def test_values_that_leave_their_tensors_are_counted(leave, function):
     unread = capture_module(Leaves(leave), torch.zeros(1, 8)).unread
     assert unread.cut == (Count(function, 1),)
-    assert (unread.lost, unread.parameters) == (72, 90)
+    assert (unread.lost, unread.parameters, unread.facts) == (72, 90, ())
     assert not unread.has_verdict
+
+
+def test_a_path_that_a_value_chose_is_said():
+    module = Leaves(lambda x: torch.relu(x) if x.sum() > 0 else torch.tanh(x))
+    unread = capture_module(module, torch.zeros(1, 8)).unread
+    assert (unread.cut, unread.lost, unread.has_verdict) == ((Count("bool", 1),), 0, True)
+    module = Leaves(lambda x: x if torch.ones(3).all() else -x)  # no value of the model
+    assert capture_module(module, torch.zeros(1, 8)).unread is None
+
+
+def in_a_thread(x):
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(torch.sigmoid, x).result()
+
+
+def by_pickle(x):
+    file = BytesIO()
+    torch.save(x.detach(), file)
+    file.seek(0)
+    return torch.load(file)
+
+
+@pytest.mark.parametrize("leave", [in_a_thread, by_pickle, lambda x: torch.zeros(1, 8)])
+def test_a_result_that_depends_on_no_input_is_said(leave):
+    unread = capture_module(Leaves(leave), torch.zeros(1, 8)).unread
+    assert (unread.cut, unread.facts) == ((), (Count(DEPENDENCE, 1),))
+    assert not unread.has_verdict
+    [text] = unread_texts(unread)
+    assert "not worked out: how a result depends on an input; less than half was read" in text
+
+
+def test_a_model_without_inputs_lacks_nothing():
+    module = nn.Embedding(4, 4)
+    module.forward = lambda: module.weight * 2
+    assert capture_module(module, ()).unread is None
+
+
+def test_a_file_whose_result_depends_on_no_input_is_said(tmp_path):
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> g (float[1, 8] x) => (float[1, 8] y) '
+        "{ a = MatMul(x, w) y = MatMul(c, w) }"
+    )
+    for name, extents in {"w": (8, 8), "c": (1, 8)}.items():
+        array = np.ones(extents, np.float32)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    onnx.save(model, tmp_path / "model.onnx")
+    capture = capture_onnx(tmp_path / "model.onnx", name="model")
+    assert capture.unread is None  # all weights reach the result
+    model.graph.node[1].input[1] = "v"
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones((8, 4), np.float32), "v"))
+    onnx.save(model, tmp_path / "model.onnx")
+    unread = capture_onnx(tmp_path / "model.onnx", name="model").unread
+    assert unread.facts == (Count(DEPENDENCE, 1),)
+    assert (unread.lost, unread.parameters, unread.has_verdict) == (64, 104, False)
 
 
 def test_sizes_that_an_input_states_are_no_loss():

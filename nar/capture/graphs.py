@@ -29,6 +29,7 @@ from nar.capture.rewrites.norms import (
 )
 from nar.capture.sizes import details_of
 from nar.capture.trace import LEAVES, PARTS, Operation, Trace
+from nar.graphs.assumed import DEPENDENCE
 from nar.graphs.fingerprints import in_order
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.ops import ATTRIBUTES, Trait, op_id, with_any
@@ -166,14 +167,22 @@ def to_capture(trace: Trace, *, name: str) -> Capture:
     except InvalidGraphError as error:
         raise CaptureError(name, "-", str(error)) from error
     network, order = in_order(graph)
+    lost = _lost(trace)
     return Capture(
         network,
         dict(trace.unknown_operators),
+        {DEPENDENCE: 1} if lost and not trace.cut and not _depends(trace) else {},
         cut=dict(trace.cut),
-        lost=_lost(trace),
+        lost=lost,
         without=trace.without,
         details=details_of(merged, nodes, order),
     )
+
+
+def _depends(trace: Trace) -> bool:
+    """Whether an output depends on an input, where there are inputs."""
+    has_inputs = any(each.reads_data for each in trace.operations)
+    return not has_inputs or any(trace.operations[value].reads_data for value in trace.outputs)
 
 
 def _lost(trace: Trace) -> int:

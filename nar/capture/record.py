@@ -50,7 +50,7 @@ class Capture:
         unknown_operators: How often each operator outside the vocabulary was met. Such operators
             are in the graph under a hashed id of their own.
         unknown_facts: How often the shape or the number that an operator of an ONNX file gives
-            could not be computed: its cost is not counted then.
+            could not be computed: its cost is not counted then. Or `DEPENDENCE`.
         assumed: What was assumed of a user's own model; None where nothing was.
         cut: How often each function took values out of tensors: ``numpy``, ``tolist``, ``item``.
         lost: Number of learned scalars that no result depends on.

@@ -154,6 +154,11 @@ def _window(value: Any) -> int | None:  # noqa: ANN401
     return max(prod(extents), 0) if is_whole and extents else None
 
 
+def _both_sides(value: Any) -> int | None:  # noqa: ANN401
+    """The window of which one side is stated, as Longformer's layers do."""
+    return 2 * value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
 def _causal(value: Any) -> int | None:  # noqa: ANN401
     return int(value) if isinstance(value, bool) else None
 
@@ -162,6 +167,7 @@ def _causal(value: Any) -> int | None:  # noqa: ANN401
 _STATED: Final[tuple[tuple[str, tuple[str, ...], Callable[[Any], int | None]], ...]] = (
     ("causal", ("is_causal", "causal"), _causal),
     ("window", ("sliding_window", "window_size", "attention_window"), _window),
+    ("window", ("one_sided_attn_window_size",), _both_sides),
 )
 
 

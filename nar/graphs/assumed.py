@@ -5,7 +5,10 @@ graph is not the whole model.
 """
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
+
+# A fact that was not worked out: there are inputs, and no result depends on any.
+DEPENDENCE: Final = "how a result depends on an input"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,7 @@ class Unread:
             such values is not in its graph.
         lost: Number of learned scalars that no result of the model depends on.
         parameters: Number of all its learned scalars.
-        facts: Shapes and numbers of a file that could not be worked out.
+        facts: Shapes and numbers of a file that could not be worked out, or `DEPENDENCE`.
         without: What was left out, each with what was captured instead.
 
     Example:
@@ -111,9 +114,11 @@ class Unread:
         """Whether at least half of the model was read: else nothing is said of the whole.
 
         Weights that no result depends on are common, and say nothing by themselves: a teacher
-        beside a student. Where values left the tensors, the layers before were cut off.
+        beside a student. Where values left the tensors, or no result depends on an input, the
+        layers before were cut off.
         """
-        is_cut_off = bool(self.cut) and 2 * self.lost > self.parameters
+        is_cut = bool(self.cut) or any(each.name == DEPENDENCE for each in self.facts)
+        is_cut_off = is_cut and 2 * self.lost > self.parameters
         return 2 * self.unknown_times <= self.operators and not is_cut_off
 
     def kinds(self) -> tuple[str, ...]:

@@ -102,6 +102,8 @@ def test_a_mask_has_a_kind(attend, mask):
         ({"sliding_window": None}, 0),
         ({"window_size": (2, 3)}, 6),
         ({"window_size": "many"}, 0),
+        ({"one_sided_attn_window_size": 3}, 6),
+        ({"one_sided_attn_window_size": None}, 0),
         ({}, 0),
     ],
 )

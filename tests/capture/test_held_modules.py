@@ -64,6 +64,7 @@ RIGHT = {
     "einops_net": (7, 5_824),
     "multi": (8, 549),
     "flex": (5, 3_168),
+    "lstmcell_loop": (3, 4_132),
     "dist_allreduce": (2, 1_056),
     "sdpa_transformer": (37, 25_632),
     "nms_det": (12, 140),

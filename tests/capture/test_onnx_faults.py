@@ -21,6 +21,9 @@ RIGHT = {
     "minus_one_hw": (TWO_CONVS, 516),
     "const_weights": (TWO_CONVS, 516),
     "plain_bn": ("input; conv 0; batch_norm 1; relu 2; conv 3", 524),
+    "caffe_scale": ("input; conv 0; batch_norm 1; relu 2; conv 3", 524),
+    "bias_add": (TWO_CONVS, 516),
+    "bias_reshaped": (TWO_CONVS, 516),
     "bias_over_scale": (TWO_CONVS, 516),
     "ort_attention": (
         "input; linear 0; linear 0; linear 0; attention 1 2 3; linear 4; add 0 5; layer_norm 6; "
@@ -35,6 +38,7 @@ RIGHT = {
         1_040,
     ),
     "ln_op": ("input; layer_norm 0; linear 1", 288),
+    "ln_flax": ("input; layer_norm 0; linear 1", 288),
     "with_softmax": (f"{TWO_CONVS}; adaptive_avg_pool 3; softmax 4", 516),
     "no_softmax": (f"{TWO_CONVS}; adaptive_avg_pool 3", 516),
     "old_dropout": (TWO_CONVS, 516),

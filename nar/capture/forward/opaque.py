@@ -148,12 +148,28 @@ def _zeros(*args: Any) -> tuple[Tensor, ...]:  # noqa: ANN401
 
 
 def leaving_functions() -> dict[Callable[..., Any], str]:
-    """Functions that take values out of tensors, and their names."""
+    """Functions that take values out of tensors, and their names.
+
+    `if` asks ``bool``: what another value would have chosen is not in the graph.
+    """
     return {
         Tensor.numpy: "numpy",
+        Tensor.__array__: "numpy",
         Tensor.tolist: "tolist",
         Tensor.item: "item",
         Tensor.__dlpack__: "dlpack",
+        Tensor.__float__: "float",
+        Tensor.__int__: "int",
+        Tensor.__index__: "int",
+        Tensor.__complex__: "complex",
+        Tensor.__bool__: "bool",
+        torch.is_nonzero: "bool",
+        torch.equal: "equal",
+        Tensor.equal: "equal",
+        torch.allclose: "allclose",
+        Tensor.allclose: "allclose",
+        Tensor.untyped_storage: "storage",  # as pickling reads it
+        Tensor.storage: "storage",
     }
 
 

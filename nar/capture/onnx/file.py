@@ -61,7 +61,8 @@ def capture_model(load: Callable[[], Any], *, name: str) -> Capture:
             operator = reader.last_operator
     except Exception as error:
         raise CaptureError(name, operator, one_line(error)) from error
-    return replace(to_capture(trace, name=name), unknown_facts=dict(reader.facts.unknown))
+    capture = to_capture(trace, name=name)
+    return replace(capture, unknown_facts={**capture.unknown_facts, **reader.facts.unknown})
 
 
 def _load(path: Path) -> Any:  # noqa: ANN401
