@@ -6,6 +6,7 @@ from clones import Asked, clone
 from torch import nn
 from torch.nn import functional as F
 
+from nar.base.errors import CaptureError
 from nar.capture import capture_module
 from nar.own.construct.imports.same_layers import SAME_LAYERS
 
@@ -101,3 +102,27 @@ class Tagger(nn.Module):
     # What the window and the filters hold is stored beside what is learned.
     assert asked.weights == 2 * 513 * 1024 + 513 * 16 + (9 + 1) * 4
     assert asked.operators.count("conv2d") + asked.operators.count("conv") >= 1
+
+
+def test_a_file_of_a_package_that_nobody_installed_is_asked_about(tmp_path, monkeypatch):
+    code = """
+from flash_attn import flash_attn_func
+from torch import nn
+class Block(nn.Module):
+    def __init__(self, width=32, heads=4):
+        super().__init__()
+        self.heads, self.qkv = heads, nn.Linear(width, 3 * width)
+    def forward(self, x):
+        parts = self.qkv(x).unflatten(-1, (3, self.heads, -1)).unbind(-3)
+        return flash_attn_func(*parts, causal=True).flatten(-2)
+def nothing():
+    return None
+"""
+    clone(tmp_path, {"net.py": code})
+    monkeypatch.chdir(tmp_path)
+    asked = Asked("net.py:Block")
+    assert asked.operators == ["input", "linear", "linear", "linear", "attention"]
+    assert any("flash_attn" in each for each in asked.stand_ins)
+    assert asked.architecture.unread is None
+    with pytest.raises(CaptureError, match=r"wanted an nn.Module or .* came NoneType"):
+        Asked("net.py:nothing")
