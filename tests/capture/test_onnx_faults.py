@@ -270,6 +270,13 @@ def test_a_file_of_any_opset_has_all_its_shapes(opset, tmp_path):
          "input; linear 0"),
         ("y = com.microsoft.BiasAdd(x, b, x)", {"b": (8,)}, "input; add 0; add 0 1"),
         ("y = com.microsoft.BitmaskDropout(x)", {}, "input"),
+        ("y = com.microsoft.GemmFastGelu(x, w, b)", {"w": (8, 6), "b": (6,)},
+         "input; linear 0; gelu 1"),
+        ('y = com.microsoft.FusedMatMulActivation<activation = "Tanh">(x, w)', {"w": (8, 6)},
+         "input; linear 0; tanh 1"),
+        ("y, z = com.microsoft.DecoderMaskedSelfAttention<num_heads = 2>(x, w, b)",
+         {"w": (8, 24), "b": (24,)},
+         "input; linear 0; linear 0; linear 0; attention 1 2 3"),
         ("y = com.microsoft.Inverse(x)", {}, "input; linalg 0"),
     ],
 )  # fmt: skip

@@ -9,7 +9,9 @@ from kinds_of_networks import CAPTURED
 
 from nar.corpus import read_shard, shipped_corpus
 from nar.corpus.manifest import Manifest
+from nar.graphs.details import NOT_READ, NUMBERS
 from nar.graphs.normal_form import inference_fingerprint
+from nar.graphs.ops import op_id
 from nar.labels.lineage import twins
 from nar.own import capture_architecture
 
@@ -37,6 +39,20 @@ def test_nine_of_ten_pairs_of_transformers_are_there(cards, manifest):
     captured = pairs(cards["transformers"])
     failed = pairs(failure.name for failure in manifest.failures)
     assert captured >= 0.9 * (captured + failed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", ["transformers", "timm"])
+def test_heads_and_head_sizes_of_attention_are_known(source):
+    fields = [NUMBERS.index(name) for name in ("heads", "key_value_heads", "head_size")]
+    known = []
+    for path in sorted(shipped_corpus().glob(f"{source}-*.parquet")):
+        for item in read_shard(path):
+            is_attention = item.graph.op_ids == op_id("attention")
+            numbers = item.details.numbers[is_attention][:, fields]
+            known.extend((numbers != NOT_READ).all(axis=1).tolist())
+    assert len(known) > 10_000
+    assert sum(known) >= 0.95 * len(known)
 
 
 def test_published_designs_are_one_topology_in_several_libraries(cards):

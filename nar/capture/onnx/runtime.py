@@ -232,6 +232,14 @@ def _fused_layer(operator: str, operands: int) -> Expand:
     return expand
 
 
+def _product_and_gelu(call: _Call) -> Iterator[Any]:
+    """``gelu(input @ weight + bias)``."""
+    product, biased = f"{call.result}/product", f"{call.result}/biased"
+    yield node_of("MatMul", call.inputs[:2], product)
+    yield from _sum(product, call.inputs[2:3], biased)
+    yield node_of("Gelu", [biased], call.result)
+
+
 def _packed_product(call: _Call) -> Iterator[Any]:
     """A product with a weight of few bits: ``(input, weight, scales, zeros, order, bias)``."""
     inner, columns = call.number("K"), call.number("N")
@@ -377,7 +385,7 @@ def _added(call: _Call) -> Iterator[Any]:
 
 
 _EXPANDED: Final[Mapping[str, Expand]] = {
-    "Attention": _attention, "QAttention": _attention,
+    "Attention": _attention, "DecoderMaskedSelfAttention": _attention, "QAttention": _attention,
     "BiasAdd": _added, "BiasDropout": _added,
     "BiasGelu": _activated("Gelu"), "FastGelu": _activated("Gelu"),
     "BiasSoftmax": _activated("Softmax"), "BiasSplitGelu": _split_gelu,
@@ -386,8 +394,8 @@ _EXPANDED: Final[Mapping[str, Expand]] = {
     "DynamicQuantizeMatMul": _quantised_product(4), "MatMulIntegerToFloat": _quantised_product(6),
     "EmbedLayerNormalization": _embedding_norm,
     "FusedConv": _fused_layer("Conv", 3), "NhwcFusedConv": _fused_layer("Conv", 3),
-    "FusedGemm": _fused_layer("Gemm", 3),
-    "GatherBlockQuantized": _packed_rows,
+    "FusedGemm": _fused_layer("Gemm", 3), "FusedMatMulActivation": _fused_layer("FusedMatMul", 2),
+    "GatherBlockQuantized": _packed_rows, "GemmFastGelu": _product_and_gelu,
     "GroupNorm": _grouped_norm, "GroupQueryAttention": _grouped_query,
     "MatMulBnb4": _packed_product, "MatMulFpQ4": _packed_product, "MatMulNBits": _packed_product,
     "SkipLayerNormalization": _skipping_norm("LayerNormalization"),
