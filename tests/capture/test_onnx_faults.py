@@ -308,3 +308,24 @@ def test_a_quantised_lstm_counts_its_weights(tmp_path, text_of):
         model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
     capture = captured(model, tmp_path)
     assert (text_of(capture.graph), capture.graph.parameters) == ("input; lstm 0", 96 + 144 + 48)
+
+
+@pytest.mark.parametrize(
+    ("result", "nodes", "kind"),
+    [
+        ("seq(float[1, 4]) y", "y = SplitToSequence<axis = 1>(r)", "float"),
+        (
+            "seq(map(int64, float)) y",
+            "y = ai.onnx.ml.ZipMap<classlabels_int64s = [0, 1]>(r)",
+            "float",
+        ),
+        ("optional(float[1, 8]) y", "y = Optional(r)", "float"),
+        ("int64[1] y", "y = ArgMax<axis = 1, keepdims = 0>(r)", "int"),
+    ],
+)
+def test_a_result_that_is_no_tensor_has_the_kind_of_its_values(tmp_path, result, nodes, kind):
+    head = '<ir_version: 8, opset_import: ["": 17, "ai.onnx.ml": 3]>'
+    text = f"{head} g (float[1, 8] x) => ({result}) {{ r = Relu(x) {nodes} }}"
+    capture = captured(parser.parse_model(text), tmp_path)
+    assert capture.graph.nodes >= 2
+    assert capture.details.outputs[0].startswith(f"y {kind}")

@@ -211,8 +211,7 @@ class OnnxReader:
         """All nodes, in the order of the file, which is topological."""
         inputs = [entry for entry in self._graph.input if entry.name not in self._initializers]
         known = [
-            (self.facts.shape(entry.name), _is_float(entry.type.tensor_type.elem_type))
-            for entry in inputs
+            (self.facts.shape(entry.name), _is_float(_element(entry.type))) for entry in inputs
         ]
         for entry, value in zip(inputs, input_values(self._builder, known), strict=True):
             self._values[entry.name] = value
@@ -231,7 +230,7 @@ class OnnxReader:
 
     def _signature(self, entries: Iterable[Any]) -> tuple[str, ...]:
         return tuple(
-            port(entry.name, _kind(entry.type.tensor_type.elem_type), self.facts.shape(entry.name))
+            port(entry.name, _kind(_element(entry.type)), self.facts.shape(entry.name))
             for entry in entries
         )
 
@@ -317,6 +316,14 @@ def _module_of(node: Any) -> str | None:  # noqa: ANN401
     """The module that ran a node, where its name says it, as in ``/layers.3/q_proj/MatMul``."""
     path, _, _ = node.name.rpartition("/")
     return ".".join(part for part in path.split("/") if part) if node.name[:1] == "/" else None
+
+
+def _element(kind: Any) -> int:  # noqa: ANN401
+    """The code of a tensor's elements; of a sequence or a map, of those of its values."""
+    held = getattr(kind, kind.WhichOneof("value") or "tensor_type")
+    is_map = kind.WhichOneof("value") == "map_type"
+    element = held.value_type if is_map else held.elem_type
+    return element if isinstance(element, int) else _element(element)
 
 
 def _kind(code: int) -> str:
