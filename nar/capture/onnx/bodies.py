@@ -216,7 +216,7 @@ def _without_sequences(nodes: Nodes, weights: Weights, graph: Any) -> Iterator[A
     outputs = list(graph.output)
     del graph.output[:]
     for entry in outputs:
-        elements = sequences.lists.get(entry.name)
+        elements = sequences.elements(entry.name)
         kept = [entry] if elements is None else map(_value, elements)
         graph.output.extend(kept)
 
@@ -237,6 +237,11 @@ class _Sequences:
         self._splits: dict[str, Any] = {}
         self._kept = 0
         self._numbers: Weights = dict(weights)
+
+    def elements(self, name: str) -> list[str] | None:
+        """The tensors of a sequence: of a value that is cut into one, the value; None of others."""
+        split = self._splits.get(name)
+        return self.lists.get(name) if split is None else [split.input[0]]
 
     def passed(self, node: Any) -> Iterator[Any]:  # noqa: ANN401
         """A node, or the nodes on tensors that stand for it."""

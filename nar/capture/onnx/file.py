@@ -323,7 +323,9 @@ def _element(kind: Any) -> int:  # noqa: ANN401
     held = getattr(kind, kind.WhichOneof("value") or "tensor_type")
     is_map = kind.WhichOneof("value") == "map_type"
     element = held.value_type if is_map else held.elem_type
-    return element if isinstance(element, int) else _element(element)
+    if not isinstance(element, int):
+        return _element(element)
+    return element or int(onnx().TensorProto.FLOAT)  # of an element of a sequence none is stated
 
 
 def _kind(code: int) -> str:
