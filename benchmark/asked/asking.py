@@ -17,7 +17,9 @@ from pathlib import Path
 from subprocess import PIPE, Popen
 from typing import Any, Final, Literal
 
+from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.errors import NarError
+from nar.own.inputs import UndecidedError
 
 Verdict = Literal["right", "wrong", "refused", "no truth"]
 # Seconds of the processor for one capture, chosen: inference has 12 s of its own, the largest
@@ -70,6 +72,8 @@ class Asked:
         reason: Why it was refused.
         inputs: What was assumed, in the syntax of ``--input``.
         is_sure: Whether the answer calls its inputs sure.
+        guess: Where it was refused because another call might as well be meant: ``right`` or
+            ``wrong``, what an answer of the call that was found would have been.
         seconds: Of the processor for the question, less those of the same capture with true inputs.
         true_seconds: Of that capture.
     """
@@ -79,6 +83,7 @@ class Asked:
     reason: str = ""
     inputs: tuple[str, ...] = ()
     is_sure: bool = True
+    guess: Literal["right", "wrong", ""] = ""
     seconds: float = 0.0
     true_seconds: float = 0.0
 
@@ -117,11 +122,20 @@ def ask(question: Question, folder: Path, *, is_asked: bool = True) -> Asked:
     if isinstance(came, str):
         came = came.removeprefix(f"{alone}:{question.factory}: ")
         return Asked(question.name, "refused", came, seconds=beyond, true_seconds=true_seconds)
-    is_right = came.architecture.topology == wanted.architecture.topology
+    if isinstance(came, UndecidedError):
+        guess, _ = _captured(f"{alone}:{question.factory}", Asking(came.texts))
+        return Asked(
+            question.name,
+            "refused",
+            str(came).removeprefix(f"{alone}:{question.factory}: "),
+            guess="right" if _is_same(guess, wanted) else "wrong",
+            seconds=beyond,
+            true_seconds=true_seconds,
+        )
     assumed = came.assumed
     return Asked(
         question.name,
-        "right" if is_right else "wrong",
+        "right" if _is_same(came, wanted) else "wrong",
         inputs=assumed.inputs if assumed else (),
         is_sure=assumed.is_sure if assumed else True,
         seconds=beyond,
@@ -129,7 +143,12 @@ def ask(question: Question, folder: Path, *, is_asked: bool = True) -> Asked:
     )
 
 
-def _captured(name: str) -> tuple[Any, float]:
+def _is_same(came: Any, wanted: Any) -> bool:  # noqa: ANN401
+    """Whether two captures have one topology; the first may be why there is none."""
+    return not isinstance(came, str) and came.architecture.topology == wanted.architecture.topology
+
+
+def _captured(name: str, asking: Asking = NOTHING_STATED) -> tuple[Any, float]:
     """A capture or why there is none, and its seconds of the processor."""
     from nar.own import capture_architecture
 
@@ -141,16 +160,22 @@ def _captured(name: str) -> tuple[Any, float]:
     signal.signal(signal.SIGPROF, stop)
     signal.setitimer(signal.ITIMER_PROF, _SECONDS)
     try:
-        outcome: Any = capture_architecture(name)
+        outcome: Any = capture_architecture(name, asking)
     except _TooLongError:
         outcome = f"it took more than {_SECONDS} s"
     except NarError as error:
-        outcome = str(error).splitlines()[0] if str(error) else type(error).__name__
+        # The guard around a user's code says more, and raises from what was raised.
+        is_undecided = isinstance(error.__cause__, UndecidedError)
+        outcome = error.__cause__ if is_undecided else _first_line(error)
     except Exception as error:  # an escape of any other kind is what is looked for here
         outcome = f"NOT A REFUSAL: {type(error).__name__}: {error}"
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
     return outcome, time.process_time() - started
+
+
+def _first_line(error: NarError) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
 def ask_all(

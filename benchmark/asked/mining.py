@@ -33,7 +33,8 @@ from benchmark.asked.examples import (
 from benchmark.asked.recording import Recorder
 from nar.zoo.libraries import import_library, ready_for_libraries
 
-# Chosen: what an example shows of shapes it shows in its first seconds; some train for hours.
+# Of the processor. Chosen: what an example shows of shapes it shows in its first seconds; some train
+# for hours.
 _SECONDS: Final = 8
 # Chosen: more names of a source are the same classes in other sizes.
 _SPECS: Final = 40
@@ -48,14 +49,14 @@ def _at_most(seconds: int) -> Iterator[None]:
     def stop(*_: object) -> None:
         raise _TooLongError
 
-    signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
+    signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     except _TooLongError:
         pass
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def run_examples(recorder: Recorder, examples: Iterator[Example]) -> int:

@@ -18,8 +18,17 @@ from nar.capture.forward.dispatch import trace_module, weights_in
 from nar.capture.forward.untouched import silence, untouched
 from nar.capture.graphs import to_capture
 from nar.graphs.assumed import Assumed, AssumedValue
+from nar.own.clock import Deadline, OutOfTimeError, ending
 from nar.own.given import Given, read_tree, written
-from nar.own.inputs import Budget, Inferred, NoInputsError, infer_inputs, stated_call, wants_data
+from nar.own.inputs import (
+    Budget,
+    Inferred,
+    NoInputsError,
+    UndecidedError,
+    infer_inputs,
+    stated_call,
+    wants_data,
+)
 from nar.own.inputs.evidence import names_of, parameters_of
 from nar.own.inputs.names import kind_by_name
 from nar.own.usual import usual_inputs, usual_settings
@@ -27,6 +36,8 @@ from nar.own.usual import usual_inputs, usual_settings
 # How the reason ends where a call gives None in place of a tensor.
 _NO_OUTPUT: Final = "came None"
 _BY_NAME: Final = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+# Of the capture of another call; chosen: it runs without data as the first one did.
+_MOST_SECONDS: Final = 4.0
 _LOG = logging.getLogger(__name__)
 
 
@@ -60,7 +71,7 @@ class Caller:
             brought: The inputs that the module or its factory brings, or None.
 
         Raises:
-            NoInputsError: No inputs were found that it runs on.
+            NoInputsError: No inputs were found that it runs on, or others might as well be meant.
             InvalidInputError: An input is stated of a name that its forward does not have.
             CaptureError: It could not be captured with its inputs.
         """
@@ -81,7 +92,26 @@ class Caller:
         with usual_settings(module):
             self._found = self._found or self._inferred(module, given)
         assumed = replace(_assumed(self._found), values=self._values)
-        return replace(traced(self._name, module, self._found.inputs), assumed=assumed)
+        capture = traced(self._name, module, self._found.inputs)
+        self._refuse_a_guess(module, capture, self._found)
+        return replace(capture, assumed=assumed)
+
+    def _refuse_a_guess(self, module: nn.Module, capture: Capture, found: Inferred) -> None:
+        """Refuse where another call that might as well be meant has another graph.
+
+        Raises:
+            UndecidedError: It has; the reason says both.
+        """
+        for other in found.readings:
+            try:
+                with ending(Deadline(_MOST_SECONDS)):
+                    topology = traced(self._name, module, other.inputs).network.topology
+            except CaptureError:
+                continue
+            except OutOfTimeError:
+                topology = ""  # so many more operators
+            if topology != capture.network.topology:
+                raise UndecidedError(self._name, found.texts, other)
 
     def _inferred(self, module: nn.Module, given: Given) -> Inferred:
         """The inputs that are found.

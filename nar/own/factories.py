@@ -20,7 +20,7 @@ from nar.own.calling import Caller, traced
 from nar.own.construct.arguments import Arguments
 from nar.own.construct.evidence.sources import stated_by_parsers
 from nar.own.given import stated_of, zeros_of
-from nar.own.inputs import NoInputsError
+from nar.own.inputs import NoInputsError, UndecidedError
 from nar.own.making import Made, maker_of, with_findings
 from nar.own.user_code import as_at_home
 from nar.zoo.building import UninitialisedOnMeta, lightly
@@ -78,7 +78,7 @@ def capture_factory(
             except CaptureError as error:
                 # That the first way leads nowhere is what its owner has to know.
                 failure = failure or error
-                if not maker.another():
+                if isinstance(error, UndecidedError) or not maker.another():
                     break
             else:
                 return with_findings(capture, code.findings)

@@ -27,10 +27,25 @@ from nar.own.inputs.names import kind_by_name
 from nar.own.inputs.probe import wants_data
 from nar.own.inputs.repairs import repairs
 from nar.own.inputs.search import Budget, NoDataError, OutOfProbesError, Search
-from nar.own.inputs.settle import other_sizes_differ, settled, share_reached, widths_unasked
+from nar.own.inputs.settle import (
+    Reading,
+    other_sizes_differ,
+    readings,
+    settled,
+    share_reached,
+    widths_unasked,
+)
 from nar.own.inputs.slots import WITHOUT_TENSOR, Kind, State, call_of, texts_of
 
-__all__ = ["Budget", "Inferred", "NoInputsError", "infer_inputs", "stated_call", "wants_data"]
+__all__ = [
+    "Budget",
+    "Inferred",
+    "NoInputsError",
+    "UndecidedError",
+    "infer_inputs",
+    "stated_call",
+    "wants_data",
+]
 
 # Chosen: where tensors are left out, an answer without a fifth of the weights would be about a part
 # of the module; what else may be left out can be a setting, as the scale that an image is magnified
@@ -50,6 +65,25 @@ class NoInputsError(CaptureError):
     """No inputs were found, and building the module in another way would not help."""
 
 
+class UndecidedError(NoInputsError):
+    """A call was found, and another one that might as well be meant has another graph.
+
+    Args:
+        model: Name of the model.
+        texts: The call that was found, in the syntax of ``--input``.
+        other: The other call.
+    """
+
+    def __init__(self, model: str, texts: tuple[str, ...], other: Reading) -> None:
+        one, two = (f"--input {' --input '.join(call)}" for call in (texts, other.texts))
+        reason = (
+            f"{other.clause} it runs other operators, and nothing says which call is meant: "
+            f"state {one}, or {two}"
+        )
+        super().__init__(model, "-", reason)
+        self.texts = texts
+
+
 @dataclass(frozen=True, slots=True)
 class Inferred:
     """The inputs that a search found.
@@ -60,6 +94,7 @@ class Inferred:
         weights_reached: The share of the weights, by elements, that the call reaches.
         sizes_matter: Whether other sizes run other operators; None where that is not known.
         doubts: Why the inputs may be wrong; none, where nothing speaks against them.
+        readings: Other calls that might as well be meant, and may have another graph.
         probes: How many runs the search took.
         seconds: How long it took.
     """
@@ -69,6 +104,7 @@ class Inferred:
     weights_reached: float
     sizes_matter: bool | None
     doubts: tuple[str, ...]
+    readings: tuple[Reading, ...]
     probes: int
     seconds: float
 
@@ -156,8 +192,9 @@ def _inferred(
         *_doubts(state, reached, number, probes, is_strict=is_strict),
         *_left_open(search, state),
     )
+    others = tuple(readings(search, state))
     seconds = time.monotonic() - start
-    return Inferred(call_of(state), texts, reached, differ, doubts, search.probes, seconds)
+    return Inferred(call_of(state), texts, reached, differ, doubts, others, search.probes, seconds)
 
 
 def _may_be_tensor(parameter: Parameter) -> bool:

@@ -1,11 +1,14 @@
 """What is made better of inputs on which a module runs already."""
 
 import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import torch
 from torch import nn
 
+from nar.capture import CaptureInputs
 from nar.own.inputs.calls import CONCATENATIONS, POOLING, Call, Outcome
 from nar.own.inputs.columns import as_read
 from nar.own.inputs.evidence import optional_parameters
@@ -19,6 +22,7 @@ from nar.own.inputs.layers import (
     window,
 )
 from nar.own.inputs.missing import kinds_of, with_input
+from nar.own.inputs.names import kind_by_name
 from nar.own.inputs.ranks import SOUND_CHANNELS
 from nar.own.inputs.search import Search
 from nar.own.inputs.slots import (
@@ -29,9 +33,12 @@ from nar.own.inputs.slots import (
     WIDTH,
     Extents,
     Kind,
+    Slot,
     State,
+    call_of,
     changed,
     resized,
+    texts_of,
 )
 
 ENOUGH: Final = 0.97  # of the weights; chosen: what is left is an auxiliary head or an unused table
@@ -46,7 +53,23 @@ _A_FEW = 8  # frames; chosen: usual for clips
 # Probes and seconds to make something better; chosen: the other half of a model is worth as much as
 # half of the search for its first.
 _SOME, _MORE = (10, 1.0), (40, 4.0)
+_FEW = (6, 1.5)  # to see another reading
 _MANY = (LENGTH, WIDTH, STEPS)  # extents that no layer asked for
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A call that might as well be meant.
+
+    Attributes:
+        clause: How it differs: ``with mask``, ``of another length``.
+        inputs: The call.
+        texts: The call in the syntax of ``--input``.
+    """
+
+    clause: str
+    inputs: CaptureInputs
+    texts: tuple[str, ...]
 
 
 def settled(search: Search, state: State) -> State:
@@ -121,11 +144,20 @@ _FREE: Final[dict[Kind, Extents]] = {
     Kind.SERIES: (-1,),
     Kind.WAVE: (-1,),
 }
+_TIMES: Final[Mapping[Kind, Extents]] = {
+    kind: _FREE[kind] for kind in (Kind.IDS, Kind.SEQUENCE, Kind.SERIES, Kind.WAVE)
+}
+# The usual side of an image is evidence of a kind; of lengths and frames none is more usual.
+_TIMES_AND_FRAMES: Final[Mapping[Kind, Extents]] = {
+    **_TIMES, Kind.VIDEO: (2,), Kind.VOLUME: _FREE[Kind.VOLUME],
+}  # fmt: skip
+# Chosen: eight times 32 tokens or a second of sound is as usual as they are.
+_LENGTHENED: Final = ((8.0, _TIMES), (2.0, _TIMES_AND_FRAMES), (0.5, _TIMES_AND_FRAMES))
 
 
-def _scaled(state: State, factor: float) -> State:
+def _scaled(state: State, factor: float, axes_of: Mapping[Kind, Extents] = _FREE) -> State:
     for place, each in enumerate(state):
-        axes = _FREE.get(each.kind, ())
+        axes = axes_of.get(each.kind, ())
         if not each.axes() or len(axes) > each.rank:
             continue
         extents = list(each.extents)
@@ -133,6 +165,62 @@ def _scaled(state: State, factor: float) -> State:
             extents[axis] = max(1, int(extents[axis] * factor))
         state = changed(state, place, extents=tuple(extents))
     return state
+
+
+def readings(search: Search, state: State) -> Iterator[Reading]:
+    """The calls that might as well be meant and run other functions of torch."""
+    before = _functions(search, state)
+    for clause, other in (*_masked(search, state), *_longer(search, state)):
+        if _functions(search, other) != before:
+            yield Reading(clause, call_of(other), texts_of(other))
+
+
+def _masked(search: Search, state: State) -> Iterator[tuple[str, State]]:
+    """The inputs with a mask more, for each one that may be None."""
+    if all(each.is_stated for each in state):
+        return
+    length_ = next((each.extents[_TIMES[each.kind][0]] for each in state if _is_timed(each)), None)
+    for parameter in optional_parameters(search.module, state):
+        if kind_by_name(parameter.name) is not Kind.MASK:
+            continue
+        more = with_input(state, parameter.name, Kind.MASK)
+        if length_ is not None:
+            more = resized(more, len(more) - 1, (1,), length_)
+        with search.granted(*_FEW):
+            given = search.depth_first(more, depth=4)
+            if given is not None:
+                yield f"with {parameter.name}", given
+
+
+def _longer(search: Search, state: State) -> Iterator[tuple[str, State]]:
+    """The inputs of another length or number of frames, where no attribute states one.
+
+    What is much longer shows windows, segments and loops over time; the nearest other length
+    decides where the module takes no such length.
+    """
+    longest = length(search.module)
+    if sound_length(search.module) is not None:
+        return
+    for factor, axes_of in _LENGTHENED:
+        other = _scaled(state, factor, axes_of)
+        for place, each in enumerate(other):
+            if longest is not None and _is_timed(each):
+                axis = _TIMES[each.kind][0] % each.rank
+                other = resized(other, place, (axis,), min(longest, each.extents[axis]))
+        if other == state:
+            continue
+        with search.granted(*_FEW):
+            if search.probe(other).is_ok:
+                yield "of another length", other
+                return
+
+
+def _is_timed(slot: Slot) -> bool:
+    return slot.kind in _TIMES and slot.rank > 1
+
+
+def _functions(search: Search, state: State) -> list[str]:
+    return [call.function for call in search.outcomes[state].calls]
 
 
 def _if_ok(search: Search, new: State, old: State) -> State:
