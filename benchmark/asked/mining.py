@@ -33,8 +33,8 @@ from benchmark.asked.examples import (
 from benchmark.asked.recording import Recorder
 from nar.zoo.libraries import import_library, ready_for_libraries
 
-# Of the processor. Chosen: what an example shows of shapes it shows in its first seconds; some train
-# for hours.
+# Seconds of the processor, chosen: what an example shows of shapes it shows in the first of them;
+# some train for hours.
 _SECONDS: Final = 8
 # Chosen: more names of a source are the same classes in other sizes.
 _SPECS: Final = 40

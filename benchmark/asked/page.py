@@ -16,11 +16,17 @@ from nar.base.files import write_whole
 
 PAGE: Final = "asked.md"
 _SHORT: Final = 90  # columns of a reason in a table; chosen: what a reader takes in
-_FURTHER: Final = ("wrong, said to be unsure", "s, median / p90")
+_FURTHER: Final = (
+    "wrong, said to be unsure",
+    "refused as undecided, though right / wrong",
+    "s, median / p90",
+)
 _INTRODUCTION: Final = (
     "A module is made with its true arguments, and asked about without its inputs: "
     "`nar search FILE:Class`. **Right** is an answer whose graph is that of the true inputs, by "
-    "the fingerprint of its topology; **wrong** runs and has another one; else it is **refused**. "
+    "the fingerprint of its topology; **wrong** runs and has another one; else it is **refused**, "
+    "since the fourth look also as undecided: another call might as well be meant, and has another "
+    "graph. "
     "Intervals are 95%, of whole libraries (kinds, for written networks) drawn again. Seconds are "
     "those beyond imports, building and capture, on a machine with two cores that others used too; "
     "of the processor since the fourth look, of the clock on the wall before."
@@ -69,10 +75,11 @@ def _shares_row(name: str, asked: Sequence[Asked], groups: Mapping[str, str]) ->
     by_verdict = shares(counted, groups)
     median, p90 = seconds(counted)
     unsure = sum(each.verdict == "wrong" and not each.is_sure for each in counted)
+    guesses = [sum(each.guess == guess for each in counted) for guess in ("right", "wrong")]
     of_groups = len({groups[each.name] for each in counted})
     return [
         name, str(of_groups), str(len(counted)), *(str(by_verdict[each]) for each in VERDICTS),
-        str(unsure), f"{median:.2f} / {p90:.2f}",
+        str(unsure), " / ".join(map(str, guesses)), f"{median:.2f} / {p90:.2f}",
     ]  # fmt: skip
 
 
@@ -114,14 +121,7 @@ def _of_classes(measured: Measured) -> Iterator[str]:
         f"{_of_unseen(libraries)}Not asked, or without a truth where they were asked: "
         f"{total - _counted(measured)} of the {total}."
     )
-    header = (
-        "half",
-        "libraries",
-        "classes",
-        *VERDICTS,
-        "wrong, said to be unsure",
-        "s, median / p90",
-    )
+    header = ("half", "libraries", "classes", *VERDICTS, *_FURTHER)
     yield markdown_table(
         header,
         [_shares_row(look, asked, groups) for look, asked in looks.items() if asked],
@@ -148,7 +148,11 @@ def _of_unseen(libraries: Sequence[AskedLibrary]) -> str:
     if not number:
         return ""
     names = ", ".join(each.name for each in libraries if each.half == "unseen")
-    return f"{number} were drawn last, by a seed, of {names}, and asked about once. "
+    return (
+        f"{number} were drawn last, by a seed, of {names}, and asked about once, after the last "
+        "change: no lock of ours has these libraries, so they came from the package index into a "
+        "folder of their own (`pip install --no-deps --target`), and ran in a box without network. "
+    )
 
 
 def _latest(measured: Measured) -> Sequence[Asked]:

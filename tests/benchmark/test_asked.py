@@ -75,6 +75,40 @@ def test_a_question_is_compared_with_its_true_inputs(tmp_path, made, inputs, ver
     assert ask(question, tmp_path).verdict == verdict
 
 
+MASKED = """import torch
+from torch import nn
+
+
+class Scores(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inward = nn.Linear(48, 8)
+
+    def forward(self, x, mask=None):
+        x = self.inward(x)
+        return x if mask is None else x.masked_fill(mask[..., None], 0.0)
+
+
+def make():
+    return Scores()
+"""
+
+
+@pytest.mark.parametrize(
+    ("inputs", "guess"),
+    [
+        ("((torch.zeros(1, 9, 48),), {})", "right"),
+        ("((torch.zeros(1, 9, 48),), {'mask': torch.ones(1, 9, dtype=torch.bool)})", "wrong"),
+    ],
+)
+def test_of_a_refusal_it_is_kept_what_the_call_that_was_found_would_have_been(
+    tmp_path, inputs, guess
+):
+    asked = ask(Question("it", MASKED, "make", inputs), tmp_path)
+    assert (asked.verdict, asked.guess) == ("refused", guess)
+    assert "nothing says which call is meant" in asked.reason
+
+
 def test_the_file_that_is_asked_lies_far_from_the_true_inputs(tmp_path):
     question = Question("it", CODE.format("Linear(4, 2)"), "make", "((torch.zeros(3, 4),), {})")
     ask(question, tmp_path)
