@@ -4,11 +4,12 @@ import re
 
 import pytest
 import torch
+from torch import nn
+from torch.nn import functional as F
+
 from nar.own.calling import Caller, capture_lent
 from nar.own.given import read_inputs
 from nar.own.inputs import UndecidedError
-from torch import nn
-from torch.nn import functional as F
 
 
 class Scores(nn.Module):
