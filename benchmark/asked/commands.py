@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import typer
 
 from nar.base.console import reporting_errors, stdout
+from nar.base.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from benchmark.asked.asking import Asked
@@ -29,7 +30,7 @@ Half = Annotated[
     ),
 ]
 Purpose = Annotated[
-    Literal["tuned", "earlier", "before", "since", "then", "last"],
+    Literal["tuned", "earlier", "before", "since", "then", "last", "fresh"],
     typer.Argument(help="Which of the repositories, in the order in which they were chosen."),
 ]
 Results = Annotated[Path | None, typer.Option(help="Directory that gets the answers and the page.")]
@@ -98,10 +99,12 @@ def in_repositories(
     from benchmark.asked.repositories import Question, ask_in_box, others_of, repositories
     from benchmark.asked.stored import Measured, read
 
+    if failed and not again:
+        raise InvalidInputError("--failed", "wanted --again beside it: a first look asks about all")
     part = f"{purpose}_again" if again else purpose
     kept = read(results) if results else Measured()
     answers: list[Answer] = list(getattr(kept, part)) if left else []
-    if failed and again:
+    if failed:
         had = {(each.repository, each.asked) for each in answers}
         first = (each for each in getattr(kept, purpose) if each.parameters)
         answers += [each for each in first if (each.repository, each.asked) not in had]

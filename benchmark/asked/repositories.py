@@ -31,9 +31,9 @@ class Repository:
         name: ``owner/name``.
         commit: What was read.
         subject: What its models are for.
-        purpose: ``tuned`` and ``earlier`` where failures were looked at; ``before``, ``since``
-            and ``then`` where they were read, and kinds of them mended elsewhere; ``last`` where
-            nothing was tuned on it.
+        purpose: ``tuned`` and ``earlier`` where failures were looked at; ``before``, ``since``,
+            ``then`` and ``last`` where they were read, and kinds of them mended elsewhere;
+            ``fresh`` where nothing was tuned on it.
         main: ``path/to/file.py:Class``, its main class.
         parameters: Learned scalars of that class as its own scripts build it -> which script does.
         cannot: Why its code cannot run here; empty where it can.

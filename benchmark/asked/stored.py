@@ -34,7 +34,10 @@ class Measured:
         since_again: Of the same repositories, at the second look.
         then: Of repositories that were chosen before the last, at the first look.
         then_again: Of the same repositories, at the second look.
-        last: Of repositories on which nothing was tuned, and that were asked once.
+        last: Of repositories that were chosen last but one, at the first look.
+        last_again: Of the same repositories, at the second look.
+        fresh: Of repositories on which nothing was tuned, and that were asked once.
+        fresh_again: Of the same repositories, at the second look.
     """
 
     validation: tuple[Asked, ...] = ()
@@ -54,6 +57,9 @@ class Measured:
     then: tuple[Answer, ...] = ()
     then_again: tuple[Answer, ...] = ()
     last: tuple[Answer, ...] = ()
+    last_again: tuple[Answer, ...] = ()
+    fresh: tuple[Answer, ...] = ()
+    fresh_again: tuple[Answer, ...] = ()
 
 
 _READERS: Final[dict[str, Callable[[dict[str, Any]], Asked | Answer]]] = {
@@ -74,6 +80,9 @@ _READERS: Final[dict[str, Callable[[dict[str, Any]], Asked | Answer]]] = {
     "then": Answer.from_plain,
     "then_again": Answer.from_plain,
     "last": Answer.from_plain,
+    "last_again": Answer.from_plain,
+    "fresh": Answer.from_plain,
+    "fresh_again": Answer.from_plain,
 }
 
 

@@ -21,6 +21,7 @@ from nar.own.construct.construction import Construction, NothingKnownError
 from nar.own.construct.findings import Findings
 from nar.own.construct.proposals import Target
 from nar.own.inputs.layers import read_attribute
+from nar.own.inputs.parts import give_forward
 from nar.own.user_code import UserCode
 
 # Attributes of the module or of its factory; the last name is Lightning's.
@@ -71,8 +72,11 @@ def maker_of(name: str, code: UserCode, factory: str, arguments: Arguments) -> M
 
     def made() -> Made:
         with _explained(name, code, arguments):
-            built = make()
-        return _with_examples(_pair(name, built), target)
+            module, inputs = _pair(name, make())
+        called = give_forward(module)
+        if called:
+            code.findings.skip(f"{type(module).__name__}.forward is empty: {called} is called")
+        return _with_examples((module, inputs), target)
 
     return Maker(made, another)
 

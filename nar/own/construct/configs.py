@@ -42,6 +42,8 @@ _CLASS_NAME = re.compile(
 )
 _CONFIG_FILE = re.compile(r"config|cfg|default|option|param|settings|opts", re.IGNORECASE)
 _CONFIG_FILES_READ = 6  # Chosen: the nearest; a folder of experiments has hundreds
+# What is read of a tensor, which is no configuration.
+_OF_TENSORS: Final = frozenset({"shape", "device", "dtype", "ndim", "data", "T"})
 _PLAIN_TYPES = (int, float, str, bool, list, tuple, dict, type(None), object)
 _COVERAGE = 0.5  # of the names that are read, for a class that nothing else connects to the model
 
@@ -59,7 +61,9 @@ def wants_settings(target: Target, name: str) -> bool:
         return False  # the path of a file
     if isinstance(usual_value(name), Discrete | Box):
         return False  # a space of actions, which has attributes too
-    return (is_settings_name(name) and len(name) > 1) or bool(names_read(target.called, name))
+    if is_settings_name(name) and len(name) > 1:
+        return True
+    return bool(set(names_read(target.called, name)) - _OF_TENSORS)
 
 
 def configurations(

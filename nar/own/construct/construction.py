@@ -36,6 +36,8 @@ from nar.own.construct.reads import names_read
 from nar.own.construct.stated_calls import StatedCalls
 
 _MOST_PROPOSALS = 14  # Chosen: each may build a large model; later ones are guesses
+# Chosen: the first way may import libraries for longer than that, and says nothing of the next.
+_FEWEST_PROPOSALS = 4
 _MOST_SECONDS = 12.0  # Chosen: after so long no further way is begun
 _SETTINGS_ENDINGS = (".json", ".yaml", ".yml")
 _MOST_FILLS = 25  # names that a configuration lacks, each found by one more attempt
@@ -153,7 +155,8 @@ class Construction:
         for proposal in self._source:
             self._proposals.append(proposal)
             yield proposal
-            if not deadline.left or len(self._proposals) >= _MOST_PROPOSALS:
+            is_late = not deadline.left and len(self._proposals) >= _FEWEST_PROPOSALS
+            if is_late or len(self._proposals) >= _MOST_PROPOSALS:
                 return
 
     def _made(self, proposal: Proposal) -> Any:  # noqa: ANN401

@@ -74,21 +74,27 @@ class Target:
         called: It.
         name: Its name in the file.
         parameters: By name, in their order, without ``self``, ``*args`` and ``**kwargs``.
+        takes_any: Whether it has ``**kwargs``.
     """
 
     called: Any
     name: str
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    takes_any: bool = False
 
     @classmethod
     def of(cls, called: Any, name: str) -> "Target":  # noqa: ANN401
         """The target of a class or function."""
-        return cls(called, name, _parameters(called))
+        return cls(called, name, _parameters(called), _has_rest(called))
 
     @property
     def required(self) -> list[str]:
         """Names of the parameters without a default."""
         return [name for name, each in self.parameters.items() if each.is_required]
+
+    def takes(self, name: str) -> bool:
+        """Whether it can be called with an argument of a name, also one that it hands on."""
+        return name in self.parameters or self.takes_any
 
     @property
     def is_class(self) -> bool:
@@ -129,6 +135,18 @@ def _parameters(called: Any) -> dict[str, Parameter]:  # noqa: ANN401
             if named or not _takes_any(constructor_of(each)):
                 return named
     return {} if issubclass(called, nn.Module) else _named(called, is_method=False)
+
+
+def _has_rest(called: Any) -> bool:  # noqa: ANN401
+    """Whether a function, or the constructor of a class itself, has ``**kwargs``."""
+    if inspect.isclass(called) and "__init__" not in vars(called):
+        return False
+    function = constructor_of(called) if inspect.isclass(called) else called
+    try:
+        kinds = {each.kind for each in inspect.signature(function).parameters.values()}
+    except (ValueError, TypeError):
+        return False
+    return inspect.Parameter.VAR_KEYWORD in kinds
 
 
 def _named(function: Any, *, is_method: bool) -> dict[str, Parameter]:  # noqa: ANN401

@@ -7,8 +7,8 @@ like do.
 import ast
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -20,17 +20,24 @@ from nar.own.construct.config_objects import Configured, copying
 from nar.own.construct.configs import configurations, wants_settings
 from nar.own.construct.evidence.calls import Call, calls_of, imported_by_name
 from nar.own.construct.evidence.evaluator import Definitions, is_settings_name
-from nar.own.construct.evidence.expressions import Expression, UnknownValueError, literal
+from nar.own.construct.evidence.expressions import (
+    Expression,
+    UnknownValueError,
+    enclosing_functions,
+    literal,
+)
 from nar.own.construct.evidence.lookup import BY_NAME, Evidence, Stated, is_open
-from nar.own.construct.evidence.settings import Settings, settings_of
+from nar.own.construct.evidence.names import assignments_before
+from nar.own.construct.evidence.settings import Settings, read_whole, settings_of
 from nar.own.construct.evidence.sources import sources_naming
 from nar.own.construct.findings import Findings
 from nar.own.construct.makers import values_given
-from nar.own.construct.proposals import Proposal, Target, short
+from nar.own.construct.proposals import Fill, Proposal, Target, short
 from nar.own.construct.reads import names_read
 from nar.own.construct.usual_values import Box, Discrete, usual_value
 
 _CALLS_TRIED: Final = 6
+_NAMES_FOLLOWED: Final = 4  # chosen: a size is handed on once or twice
 _TRAINING: Final = re.compile(r"(^|_)(train|main|run)(_|$)", re.IGNORECASE)
 # Values by name -> others that are tried where a class does not bear them: generators double their
 # images, and no other side is a power of two; blocks add their input to what they make of it; what
@@ -66,8 +73,16 @@ class StatedCalls:
         self._findings = findings
 
     def configurations(self, name: str) -> Iterator[Configured]:
-        """Configurations for a parameter."""
-        return configurations(self._target, name, self._module, self._evidence, self._definitions)
+        """Configurations for a parameter, first the file that a command names for it."""
+        stated = self._evidence.stated(name, self._target.required)
+        file = self._evidence.file_named(stated.value) if stated is not None else None
+        if stated is not None and file is not None:
+            place = f"{self._evidence.repository.relative(file)}, by {stated.place}"
+            value = AssumedValue(name, "a namespace", place)
+            yield Configured(partial(read_whole, file), (value,))
+        yield from configurations(
+            self._target, name, self._module, self._evidence, self._definitions
+        )
 
     def configured(self, name: str) -> Iterator[Proposal]:
         """Its only required parameter as a configuration."""
@@ -107,7 +122,7 @@ class StatedCalls:
             tried += 1
             if tried > _CALLS_TRIED:
                 return
-            yield from self.completed(known, configured, call.place)
+            yield from self.completed(known, configured, call.place, _origins(given, unknown))
 
     @cached_property
     def _calls(self) -> tuple[Call, ...]:
@@ -186,36 +201,28 @@ class StatedCalls:
         known: dict[str, Callable[[], Any]],
         configured: tuple[Configured, ...],
         place: str,
+        origins: Mapping[str, str] | None = None,
     ) -> Iterator[Proposal]:
-        """A call with what is known, the other required parameters by the evidence for each."""
-        makers = dict(known)
-        values: list[AssumedValue] = []
-        fills = [each.fill for each in configured if each.fill]
+        """A call with what is known, the other required parameters by the evidence for each.
+
+        Args:
+            known: Arguments by their names.
+            configured: Configurations among them.
+            place: Where the call stands.
+            origins: Where values come from that nothing tells: two of one origin are the same.
+        """
+        given = _Gathered(dict(known), [], [each.fill for each in configured if each.fill])
         for each in configured:
-            values += each.values
+            given.values += each.values
         for name, found in ({} if known else self._stated_in_one_place()).items():
-            makers[name] = _constant(settings_of(found.value))
-            values.append(AssumedValue(name, short(found.value), found.place))
+            given.add(name, settings_of(found.value), found.place)
         for name in self._target.required:
-            if name in makers:
-                continue
-            stated = self._evidence.stated_or_usual(
-                name, self._target.required, self._target.parameters[name].annotation
-            )
-            if stated is not None:
-                value = self._widened(name, stated)
-                makers[name] = _constant(settings_of(value))
-                values.append(AssumedValue(name, short(value), stated.place))
-            elif wants_settings(self._target, name):
-                config = next(self.configurations(name))
-                makers[name] = config.make
-                values += config.values
-                fills += [config.fill] if config.fill else []
-            elif is_settings_name(name):
-                makers[name] = lambda: Settings({})
-            else:
+            if name not in given.makers and not self._gather(
+                given, name, (origins or {}).get(name)
+            ):
                 return
-        fill = fills[0] if fills else None
+        makers, values = given.makers, given.values
+        fill = given.fills[0] if given.fills else None
         noted = known.keys() - {each.name for each in values}
         yield Proposal(self._calling(makers, noted, place), tuple(values), fill)
         for usual, other in _OTHERS.items():
@@ -225,6 +232,33 @@ class StatedCalls:
                 shown = (replace(v, value=str(other)) if v.name in changed else v for v in values)
                 make = self._calling(makers | changed, noted, place)
                 yield Proposal(make, tuple(shown), fill)
+
+    def _gather(self, given: "_Gathered", name: str, origin: str | None) -> bool:
+        """Add an argument that no call gives, by the evidence for it; False where there is none."""
+        twin = given.twins.get(origin or "")
+        if twin is not None:
+            given.add(name, twin[1], f"as {twin[0]}, which comes of the same")
+            return True
+        wants = wants_settings(self._target, name)
+        stated = self._evidence.stated_or_usual(
+            name, self._target.required, self._target.parameters[name].annotation
+        )
+        is_file = stated is not None and self._evidence.file_named(stated.value) is not None
+        if stated is not None and not (wants and is_file):
+            value = settings_of(self._widened(name, stated))
+            given.add(name, value, stated.place)
+            if origin is not None:
+                given.twins[origin] = name, value
+        elif wants:
+            config = next(self.configurations(name))
+            given.makers[name] = config.make
+            given.values += config.values
+            given.fills += [config.fill] if config.fill else []
+        elif is_settings_name(name):
+            given.makers[name] = lambda: Settings({})
+        else:
+            return False
+        return True
 
     def _widened(self, name: str, stated: Stated) -> Any:  # noqa: ANN401
         """What goes into a block of a residual network: as much as comes out of it."""
@@ -267,13 +301,17 @@ class StatedCalls:
         configured: list[Configured] = []
         unknown = []
         for name, found in given.items():
-            if name not in self._target.parameters:
+            if not self._target.takes(name):
                 continue
             try:
                 value = self._evidence.evaluator.value(found)
                 self._check_covered(name, value)
             except UnknownValueError:
-                if not wants_settings(self._target, name):
+                setting = self._setting(found, given) if name in self._target.parameters else None
+                if setting is not None:
+                    known[name] = _constant(settings_of(setting.value))
+                    continue
+                if name not in self._target.parameters or not wants_settings(self._target, name):
                     unknown.append(name)
                     continue
                 config = next(self.configurations(name))
@@ -282,9 +320,26 @@ class StatedCalls:
             else:
                 # A path in an example is the reader's own: the default does without it.
                 is_elsewhere = isinstance(value, str) and value.startswith(_PATHS_OF_EXAMPLES)
-                if not is_elsewhere or self._target.parameters[name].is_required:
+                parameter = self._target.parameters.get(name)
+                if not is_elsewhere or (parameter is not None and parameter.is_required):
                     known[name] = _working_out(self._evidence, found)
         return known, tuple(configured), unknown
+
+    def _setting(self, found: object, given: Mapping[str, Any]) -> Stated | None:
+        """What another place tells of an argument that is read of a configuration.
+
+        ``Net(conf.depth, conf.width)`` is told by the file that assigns ``conf.depth``, though
+        nothing here tells what `conf` is.
+
+        Args:
+            found: The argument.
+            given: All arguments of the call: what they read belongs together.
+        """
+        name = _read_of_settings(found)
+        if name is None:
+            return None
+        companions = [each for each in map(_read_of_settings, given.values()) if each is not None]
+        return self._evidence.stated(name, companions)
 
     def _check_covered(self, name: str, value: object) -> None:
         """Leave a configuration unknown that lacks what is read: it is another one's.
@@ -298,6 +353,63 @@ class StatedCalls:
             lacking = set(names_read(self._target.called, name)) - value.keys()
             if lacking:
                 raise UnknownValueError(f"it lacks {', '.join(sorted(lacking))}")
+
+
+@dataclass(slots=True)
+class _Gathered:
+    """The arguments of one call while they are found.
+
+    Attributes:
+        makers: Each makes one anew, by the names of parameters.
+        values: What is said of them.
+        fills: Each gives a configuration among them what it lacks.
+        twins: Name and value of those that nothing told, by where they come from.
+    """
+
+    makers: dict[str, Callable[[], Any]]
+    values: list[AssumedValue]
+    fills: list[Fill]
+    twins: dict[str, tuple[str, Any]] = field(default_factory=dict)
+
+    def add(self, name: str, value: object, place: str) -> None:
+        """Add a value."""
+        self.makers[name] = _constant(value)
+        self.values.append(AssumedValue(name, short(value), place))
+
+
+def _origins(given: Mapping[str, Any], unknown: Collection[str]) -> dict[str, str]:
+    """The expressions that arguments come from which nothing tells, by the arguments' names."""
+    found = ((name, given[name]) for name in unknown)
+    return {name: _origin(each) for name, each in found if isinstance(each, Expression)}
+
+
+def _origin(found: Expression) -> str:
+    """The text of an expression; of a name, that of what it is assigned, if it is so once."""
+    node = found.node
+    for _ in range(_NAMES_FOLLOWED):
+        if not isinstance(node, ast.Name):
+            break
+        line = node.lineno
+        scopes = (*enclosing_functions(found.tree, line), found.tree)
+        assigned = [each for scope in scopes for each in assignments_before(scope, node.id, line)]
+        if len(assigned) != 1 or not isinstance(assigned[0].targets[0], ast.Name):
+            break
+        node = assigned[0].value
+    return ast.unparse(node)
+
+
+def _read_of_settings(found: object) -> str | None:
+    """The name that is read of a configuration: ``conf.depth``, ``self.args["depth"]``."""
+    node = found.node if isinstance(found, Expression) else None
+    key: object = None
+    if isinstance(node, ast.Attribute):
+        key = node.attr
+    elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        key = node.slice.value
+    holder = node.value if isinstance(node, ast.Attribute | ast.Subscript) else None
+    last = getattr(holder, "id", None) or getattr(holder, "attr", None)
+    is_settings = isinstance(last, str) and is_settings_name(last)
+    return key if isinstance(key, str) and is_settings else None
 
 
 def _trains(call: Call) -> bool:

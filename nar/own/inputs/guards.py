@@ -54,6 +54,37 @@ def conditions(error: BaseException | None) -> tuple[Condition, ...]:
     return tuple(each for each in found if each is not None)
 
 
+@dataclass(frozen=True, slots=True)
+class Remainder:
+    """A division whose remainder was not as a condition wanted.
+
+    Attributes:
+        got: The remainder.
+        wanted: The one that was wanted.
+        divisor: By what was divided.
+    """
+
+    got: int
+    wanted: int
+    divisor: int
+
+
+def remainders(error: BaseException | None) -> tuple[Remainder, ...]:
+    """The remainders that the condition which raised an error compares; none, where it does not."""
+    frame, line = _innermost(error)
+    test = _test(frame.f_code.co_filename, line) if frame is not None else None
+    found = []
+    for node in ast.walk(test) if test is not None else ():
+        is_of_two = isinstance(node, ast.Compare) and len(node.comparators) == 1
+        left = node.left if is_of_two and isinstance(node, ast.Compare) else None
+        if frame is None or not isinstance(left, ast.BinOp) or not isinstance(left.op, ast.Mod):
+            continue
+        numbers = [_worked_out(each, frame) for each in (left, node.comparators[0], left.right)]  # type: ignore[attr-defined]
+        if all(type(each) is int for each in numbers) and numbers[0] != numbers[1] and numbers[2]:
+            found.append(Remainder(*numbers))
+    return tuple(found)
+
+
 def _innermost(error: BaseException | None) -> tuple[FrameType | None, int]:
     trace = error.__traceback__ if error is not None else None
     if trace is None:

@@ -8,7 +8,7 @@ from typing import Final
 import torch
 
 from nar.own.inputs.calls import INDEX_AT, Outcome, RefusedError
-from nar.own.inputs.guards import conditions
+from nar.own.inputs.guards import conditions, remainders
 from nar.own.inputs.layers import read_attribute
 from nar.own.inputs.ranks import with_rank
 from nar.own.inputs.search import Search
@@ -27,6 +27,7 @@ from nar.own.inputs.slots import (
 _MOST_AXES = 5
 _AXES_OF_MAPS = 4
 _SHRINKS = (4, 2)  # a quarter of a side costs a sixteenth
+_TURNS = 3  # chosen: two or three are read by their places, more by a loop
 _MOST_NUMBERS = 12  # chosen: a message with more is a listing
 _UNPACK: Final = re.compile(
     r"(?:not enough|too many) values to unpack \(expected (\d+)(?:, got (\d+))?\)"
@@ -63,6 +64,7 @@ _INTEGERS: Final = re.compile(
     r"[Ee]xpected dtype int|index tensor|used as indices must be long|scalar types: Long|"
     r"expected (scalar type|dtype|type) (Long|Int)|only supports? integer|must be an? (int|long)"
 )
+_COMPUTED_TRUTH: Final = re.compile(r"operator, (with|on) (a|two) bool tensors?")
 _SPLIT: Final = re.compile(
     r"split_sizes to sum exactly to (\d+).*?split_sizes=\[([\d, ]+)\]", re.DOTALL
 )
@@ -106,7 +108,9 @@ def repairs(search: Search, state: State, outcome: Outcome) -> Iterator[State]:
         _nothing_hidden,
         _viewed,
         _indexed,
+        _divisible,
         _guarded,
+        _signed,
         _unpacked,
         _ranks,
         _split,
@@ -201,7 +205,9 @@ def _indexed(state: State, outcome: Outcome) -> Iterator[State]:
     new = state
     for place, each in enumerate(state):
         if not each.is_stated and axis < each.rank and each.extents[axis] == extent:
-            new = resized(new, place, (axis,), index + 1)
+            # A loop that goes through an axis asks for one number more at each turn.
+            wanted = 2 * extent if index == extent >= _TURNS else index + 1
+            new = resized(new, place, (axis,), wanted)
     yield new
 
 
@@ -216,6 +222,30 @@ def _guarded(state: State, outcome: Outcome) -> Iterator[State]:
             elif not condition.rank_of:
                 for axes in each.axes():
                     yield from _exchanged(state, place, axes, list(condition.numbers))
+
+
+def _divisible(state: State, outcome: Outcome) -> Iterator[State]:
+    """A side that leaves the remainder that a condition wants: one above a multiple of eight."""
+    for remainder in remainders(outcome.error):
+        for place, each in enumerate(state):
+            for axes in each.axes():
+                extent = each.extents[axes[0]]
+                for changed_by in (
+                    (remainder.wanted - remainder.got) % remainder.divisor,
+                    (-((remainder.got - remainder.wanted) % remainder.divisor)),
+                ):
+                    if changed_by and extent + changed_by > 0 and extent > 1:
+                        yield resized(state, place, axes, extent + changed_by)
+
+
+def _signed(state: State, outcome: Outcome) -> Iterator[State]:
+    """Masks of numbers, where truth values are computed with."""
+    if _COMPUTED_TRUTH.search(outcome.message):
+        new = state
+        for place in owners(state, outcome):
+            if state[place].dtype is torch.bool and not state[place].is_stated:
+                new = changed(new, place, dtype=torch.float32)
+        yield new
 
 
 def _unpacked(state: State, outcome: Outcome) -> Iterator[State]:

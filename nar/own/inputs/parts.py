@@ -11,6 +11,12 @@ from torch import Tensor, nn
 
 from nar.own.inputs.layers import read_attribute
 
+# Methods that compute where the forward is empty; what takes a decision shows the whole of it.
+_INSTEAD_OF_FORWARD = (
+    "act", "get_action", "select_action", "sample", "predict", "inference", "infer", "generate",
+    "evaluate", "evaluate_actions", "encode", "reconstruct", "calculate_loss", "loss",
+)  # fmt: skip
+_NO_FORWARD = "_forward_unimplemented"  # the name of torch's own
 _HANDED_ON = 3  # chosen: a model, its branch, a block in that
 # Methods that make the states of a recurrent module, with the size of a batch.
 _STATE_MAKERS = (
@@ -110,6 +116,47 @@ def _asked(test: ast.expr) -> Iterator[ast.expr]:
             yield test.left
     else:
         yield test
+
+
+def give_forward(module: nn.Module) -> str:
+    """Let a module whose forward is empty run a method of its own; the method's name, if it does.
+
+    What acts in a world is often written so: ``forward`` raises, ``act`` and ``evaluate`` compute.
+    """
+    if not _is_empty(type(module)):
+        return ""
+    own = {
+        name: each
+        for cls in reversed(type(module).__mro__)
+        if cls.__module__.partition(".")[0] != "torch"
+        for name, each in vars(cls).items()
+        if inspect.isfunction(each) and not name.startswith("_")
+    }
+    taking = [name for name in own if name != "forward" and _required(getattr(module, name))]
+    named = [name for name in _INSTEAD_OF_FORWARD if name in taking]
+    # What sets something is no computation.
+    others = [name for name in taking if not name.startswith(("set_", "load_", "save_", "init_"))]
+    chosen = next(iter(named), None) or (others[0] if len(others) == 1 else "")
+    if chosen:
+        module.forward = getattr(module, chosen)
+    return chosen
+
+
+def _is_empty(cls: type) -> bool:
+    """Whether a class has no forward, or one that does no more than raise or pass."""
+    forward = inspect.unwrap(cls.forward)  # type: ignore[attr-defined]
+    if forward.__module__ == nn.Module.__module__ and forward.__name__ == _NO_FORWARD:
+        return True
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(forward)))
+    except (OSError, TypeError, SyntaxError, ValueError):
+        return False
+    function = tree.body[0]
+    return isinstance(function, ast.FunctionDef) and all(
+        isinstance(node, ast.Raise | ast.Pass)
+        or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+        for node in function.body
+    )
 
 
 def states_made(module: nn.Module) -> Any:  # noqa: ANN401

@@ -117,6 +117,7 @@ def _by_own_extent(
         yield _alike(state, place, axes, demand.wanted)
         changed_alone = resized(state, place, axes, demand.wanted)
         yield from _balanced(search, changed_alone, place, axes)
+    yield from _at_once(state, direct, demand.wanted)
     yield from _common_shape(state, places, demand)
 
 
@@ -136,6 +137,16 @@ def _direct(state: State, places: list[int], demand: Demand) -> list[tuple[int, 
         if any(state[place].extents[axis] == demand.got for axis in axes)
     ]
     return sorted(found, key=lambda pair: len(pair[1]) > 1 and demand.wanted > _LONG)
+
+
+def _at_once(state: State, direct: list[tuple[int, Extents]], wanted: int) -> Iterator[State]:
+    """All inputs of the extent that came with another one, as nodes and what joins them."""
+    firsts = dict(reversed(direct))
+    if len(firsts) > 1:
+        new = state
+        for place, axes in firsts.items():
+            new = resized(new, place, axes, wanted)
+        yield new
 
 
 def _alike(state: State, place: int, axes: Extents, wanted: int) -> State:

@@ -154,6 +154,8 @@ class Slot:
             return ()
         if self.kind is Kind.IMAGE and self.rank == 3:  # without a batch, in a list
             return ((0,), (1, 2))
+        if self.kind is Kind.ADJACENCY and self.rank == 2:  # as many nodes on either side
+            return ((0, 1),)
         if self.kind in (Kind.NODES, Kind.EDGE_FEATURES):
             return ((1,),)
         return _AXES_BY_RANK.get(self.rank, ())

@@ -46,7 +46,7 @@ _DEPTH = 8
 _CALLS_FOLLOWED = 3
 _SETTINGS_NAME: Final = re.compile(
     r"^(config|configs|cfg|cfgs|conf|args|arg|opt|opts|options|hparams|hps?|h|params|dims|FLAGS|"
-    r"(model|net|network)_?(args|cfg|config|params|opt)|c)$"
+    r"(model|net|network)_?(args|cfg|config|params|opt)|[a-z]\w*_(args|cfg|conf|config|hparams)|c)$"
 )
 Definitions = Callable[[Path], ModuleType]
 
@@ -184,7 +184,11 @@ class Evaluator:
                 raise UnknownValueError(f"{name} depends on a condition that is not known")
             value = self.value(found.beside(each.value), depth + 1)
             part = part_of(each, name)
-            whole = value if part is None else value[part]
+            try:
+                whole = value if part is None else value[part]
+            # Several names may stand before what is no sequence of so many.
+            except (LookupError, TypeError) as error:
+                raise UnknownValueError(f"{name} is no part of it") from error
             later = attributes_set(scope, name, each.lineno, found.node.lineno)
             return self._with_attributes(found, whole, later, (scope, condition, depth))
         raise UnknownValueError(f"{name} is assigned elsewhere")
@@ -336,7 +340,7 @@ _READING = re.compile(
 _PLAIN_CALLS: Final = frozenset({
     "abs", "all", "any", "bool", "dict", "divmod", "enumerate", "float", "frozenset", "getattr",
     "hasattr", "int", "isinstance", "len", "list", "map", "max", "min", "pow", "range", "reversed",
-    "round", "set", "sorted", "str", "sum", "tuple", "type", "zip",
+    "round", "set", "sorted", "str", "sum", "tuple", "type", "vars", "zip",
 })  # fmt: skip
 
 

@@ -28,6 +28,7 @@ _WHOLE, _MANY = 0.85, 6
 _SEVERAL = 3
 # Sizes from here on are never zero in earnest: a parser's 0 waits for the data.
 _SMALLEST_SIZE = 2
+_SETTINGS_ENDINGS: Final = (".json", ".yaml", ".yml")
 _SCRIPT: Final = re.compile(r"(train|main|run)(_|$)")
 
 BY_NAME: Final = "assumed from its name"
@@ -159,6 +160,14 @@ class Evidence:
             for source in self.sources
             if source.kind in (Kind.FILE, Kind.PARSER)
         )
+
+    def file_named(self, value: object) -> Path | None:
+        """The file of settings that a text is the path of; None where it is none."""
+        if not isinstance(value, str) or Path(value).suffix not in _SETTINGS_ENDINGS:
+            return None
+        files = self.repository.settings_files
+        whole = [path for path in files if path.as_posix().endswith(f"/{value.lstrip('./')}")]
+        return next(iter(whole), None) or self.file_of("", Path(value).name)
 
     def file_of(self, flag: str, name: str) -> Path | None:
         """The nearest settings file of a name, else a file that commands give for a flag."""

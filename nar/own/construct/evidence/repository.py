@@ -72,7 +72,7 @@ class Repository:
         for path in (*self._documents, *scripts):
             lines = self.text(path).replace("\\\n", " ").splitlines()
             for line in lines:
-                if "--" in line and _COMMAND.search(line):
+                if _COMMAND.search(line):
                     flags = {
                         name.replace("-", "_"): value.strip("'\"`")
                         for name, value in _FLAG.findall(line)

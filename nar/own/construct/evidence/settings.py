@@ -20,7 +20,7 @@ class MissingSettingError(AttributeError, KeyError):
     def __init__(
         self, name: str, holder: "Settings | None" = None, above: tuple[str, ...] = ()
     ) -> None:
-        super().__init__(f"the configuration has no {'.'.join((*above, name))!r}")
+        super().__init__(f"the configuration has no {'.'.join((*above, str(name)))!r}")
         self.setting = name
         self.holder = holder
         self.above = above
@@ -102,6 +102,11 @@ class PartOfSettings(Settings):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "PartOfSettings":
         return PartOfSettings(self._above, {k: copy.deepcopy(v, memo) for k, v in self.items()})
+
+
+def read_whole(path: Path) -> Any:  # noqa: ANN401
+    """What a file of YAML or JSON holds, its mappings as settings."""
+    return settings_of(read_settings(path))
 
 
 def _merge(settings: Settings, values: Mapping[str, Any]) -> None:

@@ -86,17 +86,19 @@ def parser_values(repository: Repository, path: Path) -> dict[str, Any]:
     """
     tree = repository.tree(path)
     values: dict[str, Any] = {}
+    flags: dict[str, list[str]] = {}
     for node in repository.nodes(path):
         if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "add_argument":
             name, value = _argument(path, tree, node)
             if name and (name not in values or values[name] is None):
                 values[name] = value
+                flags[name] = [each.lstrip("-").replace("-", "_") for each in _flags(node)]
         elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "set_defaults":
             stated = {key.arg: key.value for key in node.keywords if key.arg}
             values |= {key: Expression(path, tree, value) for key, value in stated.items()}
     for name, value in values.items():
         if value is None or value == "":
-            values[name] = _of_commands(repository, name, values) or value
+            values[name] = _of_commands(repository, name, flags) or value
     return values
 
 
@@ -133,16 +135,29 @@ def _literal(found: object) -> Any:  # noqa: ANN401
     return found if each and all(isinstance(one, int | float) for one in each) else None
 
 
-def _of_commands(repository: Repository, name: str, values: Mapping[str, Any]) -> Any:  # noqa: ANN401
+def _of_commands(repository: Repository, name: str, own: Mapping[str, list[str]]) -> Any:  # noqa: ANN401
+    """What the first command gives an argument that gives another argument of its parser too.
+
+    Args:
+        repository: Its commands are read.
+        name: Of the argument.
+        own: The flags of each argument of the parser.
+    """
     for _, flags in repository.commands:
-        if name in flags and len(flags.keys() & values.keys()) >= min(2, len(values)):
-            return _plain(flags[name])
+        given = [each for each in own if not flags.keys().isdisjoint(own[each])]
+        if name in given and len(given) >= min(2, len(own)):
+            return _plain(next(flags[flag] for flag in own[name] if flag in flags))
     return None
+
+
+def _flags(call: ast.Call) -> list[str]:
+    """The flags of an argument as its parser is told them."""
+    return [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
 
 
 def _argument(path: Path, tree: ast.Module, call: ast.Call) -> tuple[str, Any]:
     """Name and default of one ``add_argument``; no name where it is no plain one."""
-    flags = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    flags = _flags(call)
     if not flags:
         return "", None
     stated = {key.arg: key.value for key in call.keywords if key.arg}

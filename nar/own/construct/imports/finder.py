@@ -2,15 +2,17 @@
 
 import ast
 import importlib
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
+from itertools import takewhile
 from pathlib import Path
 from types import FrameType, ModuleType
-from typing import Any
+from typing import Any, Final
 
 from nar.capture.forward.dispatch import is_own_code
 from nar.own.construct.evidence.repository import Repository
@@ -20,6 +22,8 @@ from nar.own.construct.imports.removed_names import REMOVED_MODULES
 from nar.own.construct.imports.same_layers import SAME_LAYERS
 from nar.own.construct.imports.stand_ins import StandIn
 
+_LOADERS: Final = str(Path(__file__).parent)
+_NAR: Final = f"{Path(__file__).parents[3]}{os.sep}"
 _COMPILING = re.compile(r"Extension|cythonize|pybind11")
 _VERSION_FILE = re.compile(r"(^|[._])_?version$")
 _IMPORT_ERRORS = re.compile(r"ImportError|ModuleNotFoundError|Exception|BaseException")
@@ -208,7 +212,9 @@ class MissingFinder(MetaPathFinder):
         return holders.pop() if len(holders) == 1 else None
 
     def _is_tried(self, frames: list[FrameType]) -> bool:
-        own = [frame for frame in frames if self._is_own(Path(frame.f_code.co_filename))]
+        # Whoever asks NAR may expect it to fail, which says nothing of a repository's imports.
+        asked = list(takewhile(lambda frame: not _is_of_nar(frame), frames))
+        own = [frame for frame in asked if self._is_own(Path(frame.f_code.co_filename))]
         return any(
             _catches_import(self._repository.tree(Path(frame.f_code.co_filename)), frame.f_lineno)
             for frame in own
@@ -327,6 +333,12 @@ def _frames_of_import() -> Iterator[FrameType]:
             is_asking = False
             yield frame
         frame = frame.f_back
+
+
+def _is_of_nar(frame: FrameType) -> bool:
+    """Whether a frame is NAR's, but for the loaders that stand between two files of a user."""
+    name = frame.f_code.co_filename
+    return name.startswith(_NAR) and not name.startswith(_LOADERS)
 
 
 def _catches_import(tree: ast.Module, line: int) -> bool:
