@@ -6,13 +6,15 @@ from pathlib import Path
 import pytest
 import torch
 from torch import nn
+from typer.testing import CliRunner
 
 from benchmark.asked.asking import Asked, Question, ask
 from benchmark.asked.classes import asked_libraries
+from benchmark.asked.commands import app
 from benchmark.asked.drawing import CLASSES, halves
 from benchmark.asked.page import PAGE, as_markdown
 from benchmark.asked.recording import Recorder
-from benchmark.asked.repositories import repositories
+from benchmark.asked.repositories import Answer, repositories
 from benchmark.asked.shares import seconds, shares
 from benchmark.asked.spelling import NoTextError, Spelling
 from benchmark.asked.stored import Measured, read, write
@@ -159,9 +161,12 @@ def test_twelve_networks_of_each_kind_are_written_always_the_same():
         compile(each.inputs, each.name, "eval")
 
 
-def test_twenty_repositories_were_chosen_last_of_as_many_subjects():
-    last = list(repositories("last"))
-    assert len(last) == len({each.subject for each in last}) == 20
+@pytest.mark.parametrize("purpose", ["last", "fresh"])
+def test_twenty_repositories_were_chosen_of_as_many_subjects(purpose):
+    chosen = list(repositories(purpose))
+    assert len(chosen) == len({each.subject for each in chosen}) == 20
+    before = {each.name for each in repositories() if each.purpose != purpose}
+    assert before.isdisjoint(each.name for each in chosen)
     assert len(list(repositories("tuned"))) == 10
 
 
@@ -197,16 +202,22 @@ def test_the_shipped_answers_are_to_the_questions_of_the_tables():
         main = {each.asked for each in getattr(measured, part) if each.is_main}
         assert main == {each.main for each in repositories(part)}
     # Runs that end early keep what is there.
-    for part in ("before_again", "since_again", "last"):
+    for part in ("before_again", "since_again", "last", "fresh"):
         main = {each.asked for each in getattr(measured, part) if each.is_main}
         assert main <= {each.main for each in repositories(part.removesuffix("_again"))}
+
+
+def test_what_failed_is_asked_at_a_second_look_alone(tmp_path):
+    ended = CliRunner().invoke(app, ["repositories", "fresh", str(tmp_path), "box", "--failed"])
+    assert ended.exit_code
+    assert "wanted --again beside it" in " ".join(ended.output.split())
 
 
 def test_asking_about_repositories_had_no_effects():
     measured = read(RESULTS)
     assert not [
         each.effects
-        for part in ("tuned", "earlier", "before", "before_again", "since", "since_again", "last")
+        for part in Measured.__dataclass_fields__
         for each in getattr(measured, part)
-        if each.effects
+        if isinstance(each, Answer) and each.effects
     ]
