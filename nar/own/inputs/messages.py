@@ -27,7 +27,7 @@ from nar.own.inputs.slots import (
 _MOST_AXES = 5
 _AXES_OF_MAPS = 4
 _SHRINKS = (4, 2)  # a quarter of a side costs a sixteenth
-_TURNS = 3  # chosen: two or three are read by their places, more by a loop
+_TURNS = 8  # chosen: so many may be read by their places, more by a loop
 _MOST_NUMBERS = 12  # chosen: a message with more is a listing
 _UNPACK: Final = re.compile(
     r"(?:not enough|too many) values to unpack \(expected (\d+)(?:, got (\d+))?\)"
