@@ -193,6 +193,42 @@ def test_a_file_that_is_not_recognised_is_told_what_is_nearest(tmp_path):
 
 
 @pytest.mark.usefixtures("shipped")
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"model_name": "resnet18", "lr": 0.1}, "model_name is resnet18"),
+        (
+            {"net": {"_target_": "torchvision.models.resnet18"}},
+            "net._target_ is torchvision.models",
+        ),
+        ({"model": {"arch": "timm:resnet18"}, "data": "x"}, "model.arch is timm:resnet18"),
+        (
+            {"model": {"class_path": "torchvision.models.resnet.resnet18"}},
+            "model.class_path is torchv",
+        ),
+    ],
+)
+def test_hyperparameters_name_a_model_whose_weights_are_not_known(tmp_path, settings, said):
+    weights = {f"x.{each}.w": torch.zeros(each + 2, 5, 5) for each in range(9)}
+    file = tmp_path / "m.ckpt"
+    torch.save({"state_dict": weights, "hyper_parameters": settings}, file)
+    asked = known_or_captured(shipped_corpus(), str(file))
+    assert asked.architecture.labels.name.endswith(":resnet18")
+    [doubt] = asked.assumed.doubts
+    assert "like those of no known architecture" in doubt
+    assert f"as its hyperparameters say that {said}" in doubt
+
+
+@pytest.mark.usefixtures("shipped")
+@pytest.mark.parametrize("settings", [{"arch": "mine"}, {"name": "resnet18"}, {"arch": 3}, "x", 7])
+def test_settings_that_name_no_known_model_are_none(tmp_path, settings):
+    weights = {f"x.{each}.w": torch.zeros(each + 2, 5, 5) for each in range(9)}
+    torch.save({"state_dict": weights, "hyper_parameters": settings}, tmp_path / "m.ckpt")
+    with pytest.raises(InvalidInputError, match="like those of no known architecture"):
+        known_or_captured(shipped_corpus(), str(tmp_path / "m.ckpt"))
+
+
+@pytest.mark.usefixtures("shipped")
 def test_shards_are_asked_about_as_one(tmp_path):
     rows = list(transformer(layers=6).items())
     parts = {"m-1.safetensors": rows[:10], "m-2.safetensors": rows[10:]}

@@ -23,6 +23,7 @@ from nar.base.model_files import CONFIG_FILE, LOAD, PYTHON, TORCHSCRIPT, WANTED,
 from nar.base.model_folders import Named, named_in_file, named_in_folder, reading_of
 from nar.base.own_zoo import Declared, Zoo
 from nar.base.suggestions import close_files, close_names
+from nar.base.weight_files import hyperparameters
 from nar.corpus import Corpus, Location
 from nar.graphs.architecture import Architecture, called, place_of_name
 from nar.graphs.assumed import Assumed, Unread
@@ -35,6 +36,12 @@ _HUB: Final = "hf:"
 _HUB_NAME: Final = re.compile(r"[\w.-]+(/[\w.-]+)?")
 _BARE: Final = "Model@"
 _OPENMMLAB: Final = ("mmdet:", "mmseg:", "mmpretrain:")
+# Keys of settings whose value is a path of Python: those of Hydra and of Lightning's command line.
+_TARGETS: Final = frozenset({"_target_", "class_path"})
+# Keys of settings whose value is the name of a model.
+_NAMES_MODEL: Final = re.compile(
+    r"^(model|arch|architecture|backbone|encoder|net|network)(_name)?$"
+)
 # Chosen: names in a message; more do not fit into two lines of a terminal.
 _SHOWN: Final = 5
 
@@ -213,7 +220,7 @@ def _followed(found: Named, corpus: Location | None) -> Named:
     """What a folder or file means: itself, or another model, which a corpus or the hub has."""
     path = Path(found.name)
     if path.exists():
-        return _recognised(path, found) if reading_of(path) == "weights" else found
+        return _recognised(path, found, corpus) if reading_of(path) == "weights" else found
     try:
         base = Named(_of_hub(f"{_HUB}{found.name}"))
     except (InvalidInputError, UnknownArchitectureError):
@@ -221,8 +228,8 @@ def _followed(found: Named, corpus: Location | None) -> Named:
     return Named(base.name, (*found.notes, *base.notes), base.doubts)
 
 
-def _recognised(path: Path, found: Named) -> Named:
-    """The architecture whose weights are in a file.
+def _recognised(path: Path, found: Named, corpus: Location | None) -> Named:
+    """The architecture whose weights are in a file, else that which its hyperparameters name.
 
     Raises:
         InvalidInputError: They are of no known architecture as a whole; the nearest is named.
@@ -235,7 +242,42 @@ def _recognised(path: Path, found: Named) -> Named:
         return Named(name, (*found.notes, f"{path} is recognised by its {text}."))
     if recognised.relation in {"head", "part"}:
         return Named(name, found.notes, (f"{path} has {text}; the answer is about {name}",))
+    for setting, stated in _stated_models(path, corpus):
+        doubt = f"{path} has {text}; the answer is about {stated}, as its hyperparameters say that "
+        return Named(stated, found.notes, (f"{doubt}{setting}",))
     raise InvalidInputError(str(path), f"it has {text}; {LOAD}, to ask about its graph")
+
+
+def _stated_models(path: Path, corpus: Location | None) -> Iterator[tuple[str, str]]:
+    """Settings of a checkpoint that name a known model: ``net.arch is resnet18``, and its name.
+
+    A setting names a model by its key, ``arch``, or by its value, a path of Python such as
+    ``torchvision.models.resnet18``.
+    """
+    if corpus is None:
+        return
+    for key, value in hyperparameters(path).items():
+        source, _, model = value.partition(".")
+        if key.rpartition(".")[2] in _TARGETS and model:
+            written = f"{source}:{model.rpartition('.')[2]}"
+        elif _NAMES_MODEL.search(key.rpartition(".")[2]):
+            written = value
+        else:
+            continue
+        try:
+            yield f"{key} is {value}", _known(written, corpus)
+        except UnknownArchitectureError:
+            continue
+
+
+def _known(name: str, corpus: Location) -> str:
+    """The model of the corpus of a name with or without its source.
+
+    Raises:
+        UnknownArchitectureError: There is none, or they are several designs.
+    """
+    names = [each for _, shard in Corpus(corpus).names() for each in shard]
+    return name if name in names else _short(name, names, corpus)
 
 
 def _check_configuration(path: Path, names: Sequence[str]) -> None:

@@ -10,6 +10,7 @@ import struct
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, BinaryIO, Final
@@ -28,8 +29,12 @@ _MAX_SHARDS: Final = 5_000
 _MAX_AXES: Final = 16
 # Chosen: a checkpoint without an archive is read into memory, with its data.
 _MAX_OLD_BYTES: Final = 4 * 1024**3
-# Chosen: checkpoints nest sets of weights under a word or two.
+# Chosen: checkpoints nest sets of weights, and settings, under a word or two.
 _MAX_DEPTH: Final = 4
+# Where Lightning keeps what a module was made with.
+_HYPERPARAMETERS: Final = "hyper_parameters"
+# Chosen: configurations have some hundred settings.
+_MAX_TEXTS: Final = 1_000
 _INT64: Final = 2**63
 
 
@@ -103,6 +108,51 @@ def checkpoint_shapes(path: Path) -> dict[str, Shape]:
     Raises:
         ValueError: It is none, or holds more than tensors and plain values.
     """
+    import torch
+
+    sets = list(_sets_of_tensors(_loaded(path), torch.Tensor))
+    if not sets:
+        raise ValueError("wanted a set of tensors by name, came none")
+    return max(sets, key=len)
+
+
+def hyperparameters(path: Path) -> dict[str, str]:
+    """The texts among the hyperparameters that Lightning keeps beside the weights, by dotted key.
+
+    Args:
+        path: A file of weights.
+
+    Returns:
+        Nothing where it is no checkpoint of PyTorch, or has none.
+
+    Raises:
+        ValueError: It is a checkpoint that holds more than tensors and plain values.
+
+    Example:
+        ``{"net.arch": "resnet18"}`` of ``{"hyper_parameters": {"net": {"arch": "resnet18"}}}``.
+    """
+    if path.suffix.lower() in (".safetensors", ".json"):
+        return {}
+    content = _loaded(path)
+    kept = content.get(_HYPERPARAMETERS) if isinstance(content, Mapping) else None
+    return dict(islice(_texts(kept), _MAX_TEXTS))
+
+
+def _texts(content: object, key: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+    """The texts of nested mappings, each with its dotted key."""
+    if isinstance(content, str):
+        yield key, content
+    elif isinstance(content, Mapping) and depth <= _MAX_DEPTH:
+        for name, each in content.items():
+            yield from _texts(each, f"{key}.{name}" if key else str(name), depth + 1)
+
+
+def _loaded(path: Path) -> object:
+    """What a checkpoint of PyTorch holds; of tensors, no data.
+
+    Raises:
+        ValueError: It is none, or holds more than tensors and plain values.
+    """
     # Here: other files of weights need no torch.
     import torch
 
@@ -115,7 +165,7 @@ def checkpoint_shapes(path: Path) -> dict[str, Shape]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             # On the meta device no data are read.
-            content = torch.load(path, map_location="meta", weights_only=True, mmap=is_archive)
+            return torch.load(path, map_location="meta", weights_only=True, mmap=is_archive)
     except UnpicklingError as error:
         named = re.search(r"GLOBAL ([\w.]+)", str(error))
         what = f"the class {named[1]}" if named else "more than tensors"
@@ -126,10 +176,6 @@ def checkpoint_shapes(path: Path) -> dict[str, Shape]:
     # The loader raises anything at a file that is damaged.
     except Exception as error:
         raise ValueError(f"torch cannot read it: {str(error).partition(chr(10))[0]}") from error
-    sets = list(_sets_of_tensors(content, torch.Tensor))
-    if not sets:
-        raise ValueError("wanted a set of tensors by name, came none")
-    return max(sets, key=len)
 
 
 def _sets_of_tensors(
