@@ -12,8 +12,7 @@ from rich.table import Table
 
 from nar.answers.naming import report_unplaced
 from nar.answers.words import assumed_texts, doubts_texts
-from nar.base.asking import Asking
-from nar.base.asking_options import own_models
+from nar.base.asking import Asking, own_models
 from nar.base.console import (
     DEFAULT_WORK,
     NOTHING_CAPTURED,

@@ -27,6 +27,7 @@ from nar.answers.verdict import Resemblance
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.console import SafeConsole
 from nar.base.errors import CorpusError
+from nar.base.model_files import is_file_name
 from nar.base.own_labels import reported
 from nar.corpus import Corpus, CorpusGraphs, shipped_corpus
 from nar.graphs.architecture import UNKNOWN, Architecture, Labels, architecture
@@ -35,7 +36,6 @@ from nar.graphs.graph import ComputationalGraph
 from nar.index.filters import Filter
 from nar.motifs.partition import MotifPartition, partition
 from nar.own import capture_architecture
-from nar.own.files import is_file_name
 from nar.views import display
 from nar.views.answer import NetworkRow, answer_view, one_row_a_network
 from nar.views.difference import difference_html, difference_view

@@ -55,7 +55,7 @@ OWNERS = {
     "mcp": ("nar/mcp_server.py",),
     "nar_kernel": ("nar/graphs/kernel.py",),
     "onnx": ("nar/capture/",),
-    "typer": ("nar/base/console.py", "nar/base/asking_options.py", "nar/cli/", "cluster/"),
+    "typer": ("nar/base/console.py", "nar/base/asking.py", "nar/cli/", "cluster/"),
     "sklearn": ("nar/answers/map.py",),
     "matplotlib": ("nar/views/", "nar/ask.py"),
 }

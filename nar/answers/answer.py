@@ -124,7 +124,7 @@ def answer_all(
             if isinstance(each, Answer):
                 near[by] = each.hits[: _TOP_K[by]]
         if isinstance(answer, Answer) and parts:
-            answer = _Making(query, answer, near, graphs, rows, share, again).answer()
+            answer = _Making(query, answer, near, graphs, rows, share, again).complete()
         answers.append(answer)
     return answers
 
@@ -172,12 +172,13 @@ def explained_names(answer: Answer, networks: Iterable[str]) -> list[str]:
     return list(dict.fromkeys([*networks, *wholes, *bodies]))
 
 
+@dataclass(eq=False)
 class _Making:
     """One answer in the making; what several parts need is computed once.
 
-    Args:
+    Attributes:
         query: The query.
-        answer: Its hits, what is the same, its novelty.
+        answer: Its hits, what is the same, its novelty; then its parts, too.
         near: Hits of the further searches of its parts.
         graphs: Has the graphs of hits.
         rows: Rows of the index.
@@ -185,56 +186,46 @@ class _Making:
         again: Ranks hits by copy once more.
     """
 
-    def __init__(
-        self,
-        query: Query,
-        answer: Answer,
-        near: Mapping[By, tuple[Hit, ...]],
-        graphs: Graphs,
-        rows: Rows,
-        max_nodes: int | None,
-        again: Again,
-    ) -> None:
-        self._query = query
-        self._answer = answer
-        self._near = near
-        self._graphs = graphs
-        self._rows = rows
-        self._max_nodes = max_nodes
-        self._again = again
+    query: Query
+    answer: Answer
+    near: Mapping[By, tuple[Hit, ...]]
+    graphs: Graphs
+    rows: Rows
+    max_nodes: int | None
+    again: Again
 
-    def answer(self) -> Answer:
+    def complete(self) -> Answer:
         """The answer with the parts that the query asks for."""
-        wanted = self._query.parts
-        if not self._answer.is_known:
-            wanted |= self._query.parts_if_new
+        wanted = self.query.parts
+        if not self.answer.is_known:
+            wanted |= self.query.parts_if_new
         for part in _IN_ORDER:
             if part in wanted:
                 made: dict[str, Any] = {part: _MAKERS[part].make(self)}
-                self._answer = replace(self._answer, **made)
+                self.answer = replace(self.answer, **made)
         if wanted & _COMPARING and self._network:
-            self._answer = replace(self._answer, compared=len(self._compared))
-        return self._answer
+            self.answer = replace(self.answer, compared=len(self._compared))
+        return self.answer
 
     def resemblance(self) -> Resemblance:
         """What the query is like, by its body and by what contains it, too."""
         return resemblance(
-            self._near["design"],
-            self._near["copy"],
-            bodies=self._answer.bodies or (),
-            wholes=self._answer.part_of or (),
+            self.near["design"],
+            self.near["copy"],
+            bodies=self.answer.bodies or (),
+            wholes=self.answer.part_of or (),
         )
 
     def family(self) -> FamilyVerdict:
         """Of a composed model, the family of its decoder."""
-        return family_verdict(self._near["family" if self._is_composed else "design"])
+        return family_verdict(self.near["family" if self._is_composed else "design"])
 
     def trunk(self) -> FamilyVerdict | None:
         """The family of the encoder of a composed model."""
         if not self._is_composed:
             return None
         return family_verdict(
-            self._near["trunk"],
+            self.near["trunk"],
             lambda hit: self._backbones.get(hit.name) or hit.family,
             joins=False,
         )
@@ -257,8 +248,8 @@ class _Making:
         names = self._changed_names()
         if not names:
             return ()
-        hits = {hit.name: hit for hit in (*self._answer.hits, *self._answer.same_design)}
-        hits |= {hit.name: hit for each in self._near.values() for hit in each}
+        hits = {hit.name: hit for hit in (*self.answer.hits, *self.answer.same_design)}
+        hits |= {hit.name: hit for each in self.near.values() for hit in each}
         known = self._read([hits[name] for name in names if name in hits])
         return tuple(self._change(each, self._network) for each in known.values())
 
@@ -269,13 +260,13 @@ class _Making:
 
     def _changed_names(self) -> Sequence[str]:
         """Names of the networks that are most like the query."""
-        answer = self._answer
+        answer = self.answer
         if answer.same_network or answer.same_at_inference or answer.wrapped:
             return ()
         if answer.same_design:
             return [answer.same_design[0].name]
         like = answer.resemblance.name if answer.resemblance else ""
-        nearest = [hit.name for hit in (*self._by_copy, *self._near["design"])[:1]]
+        nearest = [hit.name for hit in (*self._by_copy, *self.near["design"])[:1]]
         bodies = [body.name for body in (answer.bodies or ())[:1]]
         return list(dict.fromkeys([*([like] if like else nearest), *bodies]))
 
@@ -284,7 +275,7 @@ class _Making:
         known = shipped_codes()
         if self._network is None or known is None:
             return None
-        hits = compared_hits(self._by_copy, self._near["design"], COVERING)
+        hits = compared_hits(self._by_copy, self.near["design"], COVERING)
         near = {name: item.graph for name, item in self._read(hits).items()}
         return coverage(self._network.graph, known, near)
 
@@ -293,13 +284,13 @@ class _Making:
         if self._network is None:
             return None
         networks: dict[str, Hit] = {}
-        for hit in self._answer.hits:
+        for hit in self.answer.hits:
             if hit.name == self._name or hit.exact not in networks:
                 networks[hit.exact] = hit
         first = [hit.name for hit in networks.values()][:EXPLAINED]
-        names = explained_names(self._answer, first)
-        hits = {hit.name: hit for each in self._near.values() for hit in each}
-        hits |= {hit.name: hit for hit in self._answer.hits}
+        names = explained_names(self.answer, first)
+        hits = {hit.name: hit for each in self.near.values() for hit in each}
+        hits |= {hit.name: hit for hit in self.answer.hits}
         others = self._read([hits[name] for name in names])
         cut, dissected = Cut(self._network), Dissected(self._network)
         return tuple(explanation_of(cut, dissected, item) for item in others.values())
@@ -316,7 +307,7 @@ class _Making:
     @property
     def _name(self) -> str:
         """Name of the query; a graph or a vector has an empty one."""
-        match self._query.target:
+        match self.query.target:
             case str(name) | IndexRow(name=name):
                 return name
             case Architecture() as item:
@@ -326,7 +317,7 @@ class _Making:
     @cached_property
     def _network(self) -> Network | None:
         """The query with its graph; None where it has none."""
-        match self._query.target:
+        match self.query.target:
             case Architecture() | Fingerprinted() as item:
                 return item
             case ComputationalGraph() as graph:
@@ -334,17 +325,17 @@ class _Making:
             case IndexRow() as row:
                 return self._read([row]).get(row.name)
             case str(name):
-                rows = [*self._rows([name]).values()]
+                rows = [*self.rows([name]).values()]
                 return next(iter(self._read(rows).values()), None)
         return None
 
     @cached_property
     def _by_copy(self) -> Sequence[Hit]:
         """The hits by copy, ranked once more; of a network that is known, no original is sought."""
-        near, network = self._near["copy"], self._network
-        if network is None or self._answer.same_network:
+        near, network = self.near["copy"], self._network
+        if network is None or self.answer.same_network:
             return near
-        return self._again(network.graph, near, self._max_nodes)
+        return self.again(network.graph, near, self.max_nodes)
 
     @cached_property
     def _compared(self) -> Mapping[str, Architecture]:
@@ -354,31 +345,31 @@ class _Making:
         ends, so that its graph says nothing more.
         """
         own = self._network
-        hits = compared_hits(self._by_copy, self._near["design"])
+        hits = compared_hits(self._by_copy, self.near["design"])
         return self._read([hit for hit in hits if own and hit.topology != own.topology])
 
     @cached_property
     def _backbones(self) -> Mapping[str, str]:
-        hits = (*self._near["design"][:HITS], *self._near["trunk"])
-        return self._graphs.backbones(*_names_and_sources(hits))
+        hits = (*self.near["design"][:HITS], *self.near["trunk"])
+        return self.graphs.backbones(*_names_and_sources(hits))
 
     @cached_property
     def _is_composed(self) -> bool:
         """Whether most hits are a decoder on an encoder."""
-        names, _ = _names_and_sources(self._near["design"][:HITS])
+        names, _ = _names_and_sources(self.near["design"][:HITS])
         composed = filter(None, map(self._backbones.get, names))
         return 2 * len([*composed]) > len(names)
 
     def _read(self, entries: Sequence[IndexEntry]) -> Mapping[str, Architecture]:
         """The graphs of rows, as far as there is room; graphs of another version are left out."""
-        fitting, left = [], self._max_nodes
+        fitting, left = [], self.max_nodes
         for entry in entries:
             if left is not None:
                 if entry.nodes > left:
                     continue
                 left -= entry.nodes
             fitting.append(entry)
-        items = self._graphs.graphs(*_names_and_sources(fitting)) if fitting else {}
+        items = self.graphs.graphs(*_names_and_sources(fitting)) if fitting else {}
         exact = {entry.name: entry.exact for entry in fitting}
         return {name: item for name, item in items.items() if item.exact == exact[name]}
 

@@ -14,6 +14,7 @@ from zipfile import BadZipFile, ZipFile
 CONFIG_FILE: Final = "config.json"
 # A module is a class in it, or made by a function: path/to/file.py:Model.
 PYTHON: Final = ".py"
+FACTORY: Final = re.compile(r"(?P<path>.*\.py):(?P<factory>\w+)(?P<arguments>\(.*\))?", re.DOTALL)
 # What NAR does with a file: captures the graph in it, captures what it configures, recognises the
 # architecture by the shapes of the weights, asks about the code; or says what the file is.
 Reading = Literal["graph", "configuration", "weights", "code", "none"]
@@ -240,6 +241,12 @@ def kind_of_file(path: Path) -> FileKind | None:
     if named is CHECKPOINT and path.suffix.lower() == ".bin" and not head.startswith(_PICKLED):
         return FileKind("a file of weights or of anything else", way_out=LOAD)
     return named
+
+
+def is_file_name(name: str) -> bool:
+    """Whether a name means a file or a folder: ``path/to/file.py:Model``, ``config.json``."""
+    path = Path(name)
+    return bool(FACTORY.fullmatch(name)) or kind_of_file(path) is not None or path.is_dir()
 
 
 def _by_name(path: Path) -> FileKind | None:

@@ -14,8 +14,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from nar.answers.change_kinds import ChangeKind
-from nar.base.asking import Allowance, Asking
-from nar.base.asking_options import own_models
+from nar.base.asking import Allowance, Asking, own_models
 from nar.base.console import (
     DEFAULT_WORK,
     AsJson,

@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from nar.base.asking import Asking
-from nar.base.asking_options import own_models
+from nar.base.asking import Asking, own_models
 from nar.base.console import (
     DEFAULT_WORK,
     AsJson,

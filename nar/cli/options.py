@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from nar.base.asking_options import signature_with
+from nar.base.asking import signature_with
 from nar.base.errors import InvalidInputError
 from nar.index.filters import Condition, Filter, Range, conditions_of
 

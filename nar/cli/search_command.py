@@ -84,7 +84,9 @@ class Finding:
             explain: Whether to name the motifs that the first hits share with it.
         """
         item = asked.architecture
-        wanted = resolved(self.wanted, self.relative, item.graph)
+        wanted = self.wanted
+        if self.relative:
+            wanted = resolved(wanted, self.relative, item.graph)
         parts = _READ | (_WEAKER | _CARD if is_whole else _NONE) | (_REASONS if explain else _NONE)
         counted: Counted = "hits" if self.copies else "networks"
         return Query(

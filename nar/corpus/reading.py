@@ -16,7 +16,7 @@ from nar.base.workspace import job, package_path
 from nar.corpus.columns import CARD_COLUMNS, SCHEMA, Card, card_of, card_table, cards_of
 from nar.corpus.location import Location
 from nar.corpus.manifest import FILE_NAME, Manifest, ShardEntry
-from nar.corpus.shards import architectures_of, checked_bytes, parsed, rows_of
+from nar.corpus.shards import architectures_of, parsed, rows_of, shard_bytes
 from nar.graphs.architecture import Architecture
 
 # The texts of each column.
@@ -133,8 +133,9 @@ class Corpus:
         Args:
             names: Names of architectures.
             sources: Sources that register them: shards of other sources are not read.
-            with_details: Whether their details are read as well.
+            with_details: Whether their weights and details are read as well.
         """
+        columns = None if with_details else SCHEMA.names
         wanted = frozenset(names)
         items: dict[str, Architecture] = {}
         for entry in self._shards_of(sources):
@@ -145,7 +146,7 @@ class Corpus:
             if not rows:
                 continue
             read = partial(rows_of, rows=rows)
-            for item in parsed(path, content, read, with_details=with_details):
+            for item in parsed(path, content, read, columns=columns, with_details=with_details):
                 items[item.labels.name] = item
         return {name: items[name] for name in names if name in items}
 
@@ -234,7 +235,7 @@ class Corpus:
     def _checked(self, entry: ShardEntry) -> tuple[Location, bytes]:
         """Path and bytes of a shard, checked against the manifest's digest."""
         path = self.location / entry.file
-        return path, checked_bytes(path, entry.sha256)
+        return path, shard_bytes(path, entry.sha256)
 
 
 # Chosen: some 10 MB, at some 50 bytes for a node with its edges.

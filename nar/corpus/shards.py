@@ -133,26 +133,6 @@ class ShardChangedError(CorpusError):
     """A shard is not the file that the manifest names: it is damaged, or of another corpus."""
 
 
-def checked_bytes(path: Location, wanted: str) -> bytes:
-    """The bytes of a shard.
-
-    Args:
-        path: Where the shard lies.
-        wanted: Their sha256 by the manifest.
-
-    Raises:
-        CorpusError: There is no such file.
-        ShardChangedError: It has another sha256.
-    """
-    content = shard_bytes(path)
-    if sha256(content).hexdigest() != wanted:
-        raise ShardChangedError(
-            f"shard {path} is damaged (its digest differs); extract it again, or wait until the "
-            "job that writes it has ended"
-        )
-    return content
-
-
 class ShardReader:
     """A shard of which a few rows are wanted at a time: only their graphs are made.
 
@@ -166,7 +146,7 @@ class ShardReader:
 
     def __init__(self, path: Location, wanted: str) -> None:
         self._path = path
-        self._table = parsed(path, checked_bytes(path, wanted), lambda table: table)
+        self._table = parsed(path, shard_bytes(path, wanted), lambda table: table)
 
     def rows(self, rows: Sequence[int]) -> list[Architecture]:
         """Architectures by the numbers of their rows, which ascend.
@@ -187,20 +167,31 @@ def read_cards(path: Path) -> list[Card]:
     return parsed(path, shard_bytes(path), layout.cards_of, columns=layout.CARD_COLUMNS)
 
 
-def shard_bytes(path: Location) -> bytes:
+def shard_bytes(path: Location, wanted: str | None = None) -> bytes:
     """The bytes of a shard.
+
+    Args:
+        path: Where the shard lies.
+        wanted: Their sha256 by the manifest; None for a shard of no manifest.
 
     Raises:
         CorpusError: There is no such file.
+        ShardChangedError: It has another sha256.
     """
     try:
-        return path.read_bytes()
+        content = path.read_bytes()
     except FileNotFoundError as error:
         raise CorpusError(f"shard {path} is missing; extract it again") from error
     except OSError as error:
         raise CorpusError(
             f"shard {path} cannot be read ({error.strerror or error}); extract it again"
         ) from error
+    if wanted is not None and sha256(content).hexdigest() != wanted:
+        raise ShardChangedError(
+            f"shard {path} is damaged (its digest differs); extract it again, or wait until the "
+            "job that writes it has ended"
+        )
+    return content
 
 
 def parsed(
@@ -256,8 +247,11 @@ def _wanted(schema: pa.Schema, columns: Sequence[str] | None, *, with_details: b
         columns = None
     left_out = set() if _has_inference(schema) else {layout.INFERENCE}
     left_out |= set() if with_details else set(DETAILS)
-    own = [layout.OWN] if columns == layout.CARD_COLUMNS and layout.OWN in schema.names else []
-    return [name for name in [*(columns or schema.names), *own] if name not in left_out]
+    names = [*(columns or schema.names)]
+    # Labels of the user's own belong to a card.
+    if {*layout.CARD_COLUMNS} <= {*names} and layout.OWN in {*schema.names} - {*names}:
+        names.append(layout.OWN)
+    return [name for name in names if name not in left_out]
 
 
 def _has_inference(schema: pa.Schema) -> bool:

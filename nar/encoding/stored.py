@@ -140,6 +140,7 @@ class StoredEmbedder:
         files = read_files(directory)
         self._directory = directory
         self._config = files.settings
+        self._weights: dict[By, NDArray[np.float32]] = {}
         self._loading = Lock()
         self._loaded: Embedder | None = None
         self.fingerprint = files.fingerprint
@@ -148,7 +149,9 @@ class StoredEmbedder:
 
     def weights(self, by: By) -> NDArray[np.float32]:
         """Factors of a query's vector, by what the query asks for: shape (dim,)."""
-        return self._config.weights(by)
+        if by not in self._weights:
+            self._weights[by] = self._config.weights(by)
+        return self._weights[by]
 
     def embed(
         self, graphs: Sequence[ComputationalGraph], *, observe: "Observe | None" = None

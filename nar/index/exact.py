@@ -175,7 +175,8 @@ class Vectors:
     def nearest(self, sought: Sequence[NearestQuery]) -> list[Found]:
         """Positions and cosines of the nearest rows of each vector, in any order."""
         found: list[Found | None] = [None] * len(sought)
-        for step in (self._among_few, self._along_directions, self._among_all):
+        steps = (self._along_directions, self._among_all) if self._along else (self._among_all,)
+        for step in (self._among_few, *steps):
             left = [position for position, each in enumerate(found) if each is None]
             answers = step([sought[position] for position in left])
             for position, answer in zip(left, answers, strict=True):

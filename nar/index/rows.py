@@ -42,6 +42,11 @@ def architecture_id(name: str) -> str:
     fault = text_fault(name, TEXT_BYTES["name"])
     if fault:
         raise InvalidInputError("name", fault)
+    return id_of(name)
+
+
+def id_of(name: str) -> str:
+    """As `architecture_id`, of a name that is known to be one: that of a row."""
     return sha256(name.encode()).hexdigest()[:32]
 
 

@@ -28,7 +28,7 @@ from nar.index.rows import (
     OWN,
     IndexEntry,
     IndexRow,
-    architecture_id,
+    id_of,
     is_fingerprint,
 )
 
@@ -161,11 +161,12 @@ def _digests(texts: Iterable[str]) -> NDArray[np.void]:
     return np.frombuffer(b"".join(map(bytes.fromhex, texts)), dtype="V32")
 
 
+@dataclass(frozen=True, eq=False)
 class Ids:
     """The column of ids, which are digests of names: all are computed when one is first needed.
 
-    Args:
-        names: The column of names.
+    Attributes:
+        names: The column of names, each of which can be the name of a row.
 
     Example:
         >>> column = Ids(Texts.of(["timm:resnet50"]))
@@ -173,14 +174,13 @@ class Ids:
         (True, array([ True]))
     """
 
-    def __init__(self, names: Texts) -> None:
-        self._names = names
+    names: Texts
 
     @cached_property
     def _made(self) -> Texts:
-        ids = [architecture_id(name) for name in self._names.values]
+        ids = list(map(id_of, self.names.values))
         numbers = {each: number for number, each in enumerate(ids)}
-        return Texts(ids, numbers, self._names.column)
+        return Texts(ids, numbers, self.names.column)
 
     @property
     def values(self) -> list[str]:
@@ -189,11 +189,11 @@ class Ids:
 
     def every(self) -> list[str]:
         """See `Column`."""
-        return list(map(architecture_id, self._names.every()))
+        return list(map(id_of, self.names.every()))
 
     def at(self, position: int) -> str:
         """See `Column`."""
-        return architecture_id(self._names.at(position))
+        return id_of(self.names.at(position))
 
     def equal_any(self, texts: Iterable[str]) -> Mask:
         """See `Column`."""

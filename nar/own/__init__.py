@@ -6,10 +6,10 @@
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.errors import InvalidInputError, MissingLibraryError, UnknownArchitectureError
 from nar.base.extras import missing_in
-from nar.base.model_files import WANTED
+from nar.base.model_files import WANTED, is_file_name
 from nar.capture.record import with_unread
 from nar.graphs.architecture import architecture
-from nar.own.files import is_file_name, resolve_file
+from nar.own.files import resolve_file
 from nar.zoo.spec import ArchitectureSpec, Laps, ZooCapture, lap
 
 __all__ = ["capture_architecture", "resolve"]

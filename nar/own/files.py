@@ -4,7 +4,6 @@ What a file is decides what is imported to read it: ONNX, TensorFlow Lite and Op
 torch.
 """
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -17,6 +16,7 @@ from nar.base.errors import InvalidInputError, UnknownArchitectureError
 from nar.base.model_files import (
     CONFIG_FILE,
     EXPORTED,
+    FACTORY,
     GGUF,
     HDF5,
     KERAS,
@@ -39,7 +39,6 @@ from nar.zoo.spec import ArchitectureSpec
 SOURCE = "file"
 # Raise it with every change to the labels that configurations state, so that they are read anew.
 STATED_LABELS_VERSION: Final = 2
-_FACTORY: Final = re.compile(r"(?P<path>.*\.py):(?P<factory>\w+)(?P<arguments>\(.*\))?", re.DOTALL)
 
 # What captures a file: its module, which is imported when it is needed, and its function.
 _Reader: TypeAlias = tuple[str, str]
@@ -73,12 +72,6 @@ _STATING: Final[dict[str, tuple[str, str]]] = {
 }
 
 
-def is_file_name(name: str) -> bool:
-    """Whether a name means a file or a folder: ``path/to/file.py:Model``, ``config.json``."""
-    path = Path(name)
-    return bool(_FACTORY.fullmatch(name)) or kind_of_file(path) is not None or path.is_dir()
-
-
 def resolve_file(name: str, asking: Asking = NOTHING_STATED) -> ArchitectureSpec:
     """The spec behind the name of a file, which is not read yet.
 
@@ -92,7 +85,7 @@ def resolve_file(name: str, asking: Asking = NOTHING_STATED) -> ArchitectureSpec
         InvalidInputError: The arguments are no values, or inputs are stated for no factory; or it
             is a file of a kind that is not read.
     """
-    named = _FACTORY.fullmatch(name)
+    named = FACTORY.fullmatch(name)
     path = Path(named["path"]) if named else _resolved_path(Path(name))
     if not path.is_file():
         raise UnknownArchitectureError(f"{name}: there is no file {path}{_near(path)}")

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from nar.capture import torch_internals as internals
+import nar.capture.torch_internals as internals
 from nar.capture.forward.aten import RECURRENT
 from nar.capture.forward.recorder import Recorder
 from nar.capture.trace import Shape

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.distributions import Distribution
 from torch.nn.parameter import is_lazy
 
-from nar.capture import torch_internals as internals
+import nar.capture.torch_internals as internals
 from nar.capture.record import CaptureInputs
 from nar.capture.values import shape_of
 

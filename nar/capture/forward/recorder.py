@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 import torch
 from torch import Tensor, nn
 
-from nar.capture import torch_internals as internals
+import nar.capture.torch_internals as internals
 from nar.capture.forward.aten import SPLITS, aten_table
 from nar.capture.forward.emitters import AtenCall, Emit, Table, read_through, unknown
 from nar.capture.torch_internals import OpOverload, schema_of

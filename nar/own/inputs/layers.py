@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from torch import Tensor, nn
 
-from nar.capture import torch_internals as internals
+import nar.capture.torch_internals as internals
 from nar.own.inputs.slots import Extents, Kind
 
 RECURRENT: Final = (nn.RNNBase,)

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from nar.capture import torch_internals as internals
+import nar.capture.torch_internals as internals
 from nar.capture.forward.recorder import run, tensors_of
 
 # Chosen: larger tensors are states, not sizes or positions; a mask over an image is smaller.
