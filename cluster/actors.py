@@ -213,7 +213,7 @@ LOOK_S: Final = 5.0
 # Chosen: when and how often a job says that it waits for a place: at the second look, and then
 # seldom, as it may wait for hours.
 SAID_AFTER_S: Final = 4.0
-SAID_EVERY_S: Final = 60.0
+SAID_EVERY_S: Final = 60.0  # seldom: a line a minute in the log of hours
 Outcomes = Iterator[Done[ValueT] | Failed]
 # Starts one actor, on none of the nodes whose ids are given.
 Start = Callable[[Collection[str]], ActorHandle[Any]]

@@ -33,7 +33,7 @@ from nar.motifs.neighbours import refine, wiring
 # Steps around an operator. Chosen: within two steps stands the layer before and behind a layer,
 # with what is between them; one and three stand beside it.
 RADII: Final = (1, 2, 3)
-RADIUS: Final = 2
+RADIUS: Final = 2  # the middle one of these says which operators are counted as new
 # Chosen: 40 bits of a code. Of 10^5 known codes one stands for a new one by chance once in 10^7,
 # and a file of sorted differences has three bytes a code in the place of eight.
 _BITS: Final = np.uint64(24)

@@ -53,8 +53,8 @@ _PASSES: Final = frozenset({
 _REACH: Final = 12
 # Chosen: share of the blocks, or of the operators of a class, that has to agree.
 _MOST: Final = 0.8
-_SOME: Final = 0.2
-_FEW: Final = 0.05
+_SOME: Final = 0.2  # chosen: from this share of other blocks on, a network is a mixture
+_FEW: Final = 0.05  # chosen: rarer attention to another sequence is a detail, and no decoder
 # Chosen: a table of fewer rows tells sentences or kinds of tokens apart, and not places.
 _FEWEST_PLACES: Final = 8
 

@@ -20,7 +20,7 @@ _SHOWN: Final = 4
 # Shares of weights from which on a file is another model's with another head, or a part of a
 # model. Chosen: a head or a vocabulary is a weight or two with a bias of some tens.
 _ALIKE: Final = 0.8
-_PART: Final = 0.98
+_PART: Final = 0.98  # a part of a model lacks no weight of its own, whatever its head is
 # Chosen: from half of the weights on, two models have most of a body in common.
 _NEAR: Final = 0.5
 # Chosen: models of one family have nearly all kinds of names.

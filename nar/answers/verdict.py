@@ -22,7 +22,7 @@ HALVING: Final = 0.02
 # Chosen on validation data, among the bounds in `results/verdicts.md`: of a design whose family the
 # atlas has, 97 of 100 families that are said are right; designs written by hand get a family, too.
 MIN_AGREEMENT: Final = 0.8
-MIN_SCORE: Final = 0.75
+MIN_SCORE: Final = 0.75  # of the nearest hit
 # Chosen on validation data: below it stand 2 of 100 designs whose family the atlas has.
 MIN_NEAR: Final = 0.5
 # Chosen: hits that vote, as many as an answer has by default.

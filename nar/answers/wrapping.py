@@ -65,8 +65,8 @@ _CHANNEL_RATIO: Final = ATTRIBUTES.index("channel_ratio")
 # Chosen: nodes of the graphs that are looked up for one question, all together: hashing them takes
 # some 40 ms. Three operators on the input, one on the result and adapters are 16 graphs.
 _MOST_NODES: Final = 15_000
-_MOST: Final = 64
-_LEAST: Final = 8
+_MOST: Final = 64  # chosen: graphs of one question, however small they are
+_LEAST: Final = 8  # chosen: graphs of one question, however large they are
 # Chosen: more results are those of a detector, which nobody adds one to.
 _MOST_RESULTS: Final = 6
 # Chosen: of several results at most so many end in something that reads a result.

@@ -1,6 +1,6 @@
 """Asking: what a person states about a model of their own, and the options of commands that say it.
 
-Commands are told of such a model by ``--input`` and ``--allow``.
+Commands take facts of such a model by ``--input`` and ``--allow``.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence

@@ -90,7 +90,7 @@ DISK: Final = frozenset(
 
 # Exit codes beside 1, an error: of many models not one was captured; more failed than may.
 NOTHING_CAPTURED: Final = 3
-TOO_MANY_FAILED: Final = 4
+TOO_MANY_FAILED: Final = 4  # the codes after the 2 of a wrong usage
 
 DEFAULT_WORK = Path("work")
 Work = Annotated[Path, typer.Option("--work", help="Directory of corpus, checkpoint and index.")]

@@ -19,9 +19,9 @@ LabelValue = str | float | bool | date
 # Chosen, as the bounds below: several times what registries of models ask for. All labels of a row
 # then fit into what an answer of many hits may carry.
 MAX_LABELS: Final = 64
-MAX_KEY_BYTES: Final = 64
-MAX_LABEL_BYTES: Final = 1_024
-MAX_LABELS_BYTES: Final = 8_192
+MAX_KEY_BYTES: Final = 64  # of a key
+MAX_LABEL_BYTES: Final = 1_024  # of a value, in its JSON
+MAX_LABELS_BYTES: Final = 8_192  # of all labels of a row, as they are stored
 # Of C0, DEL and C1, ends of lines and paragraphs, and what turns the direction of text: in a
 # terminal a name would move the cursor or write the clipboard, in a list look like another name.
 CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")

@@ -35,7 +35,7 @@ _MAX_DEPTH: Final = 4
 _HYPERPARAMETERS: Final = "hyper_parameters"
 # Chosen: configurations have some hundred settings.
 _MAX_TEXTS: Final = 1_000
-_INT64: Final = 2**63
+_INT64: Final = 2**63  # headers count in 64 bits: from here on a number is damage
 
 
 def safetensors_shapes(path: Path) -> dict[str, Shape]:
@@ -229,7 +229,7 @@ class Gguf:
 _PACKED: Final = dict(enumerate(("B", "b", "H", "h", "I", "i", "f", "?"))) | {
     10: "Q", 11: "q", 12: "d",
 }  # fmt: skip
-_TEXT, _ARRAY = 8, 9
+_TEXT, _ARRAY = 8, 9  # their numbers in the format GGUF
 # Chosen: a chat template takes some kilobytes, a name less.
 _MAX_TEXT_BYTES: Final = 16 * 1024**2
 # Chosen: a value for each layer is kept; vocabularies are counted.

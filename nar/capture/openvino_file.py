@@ -18,11 +18,11 @@ from nar.capture.trace import Shape
 
 # Chosen: a layer takes about 800 bytes of XML, and this many bytes hold more layers than are read.
 _MOST_BYTES: Final = 512 << 20
-_CHUNK: Final = 1 << 16
+_CHUNK: Final = 1 << 16  # bytes that the parser gets at a time; chosen: little memory, few calls
 # Chosen: net, layers, layer, input, port, dim, and bodies in bodies.
 _MOST_DEPTH: Final = 64
 _DEPTH_OF_LAYERS: Final = 3  # net, layers, layer
-_MOST_RANK: Final = 16
+_MOST_RANK: Final = 16  # chosen: more axes than any layer has
 # Chosen: more numbers than any tensor has, and few enough that the sum of all fits in 64 bits.
 _MOST_ELEMENTS: Final = 1 << 40
 # Chosen: a layer has two or three; those that have hundreds are few.

@@ -330,7 +330,7 @@ _RNN: Final = _Cells((slice(1, 2), slice(2, 3), slice(3, 4)))
 _SEQUENCE: Final = 3  # axes: batch, time, features
 # One step of a layer whose gates have one matrix for the input and the state.
 _BASIC: Final = _Cells((slice(2, 3), slice(2, 2), slice(3, 4)))
-_BASIC_INPUTS: Final = 5
+_BASIC_INPUTS: Final = 5  # values, output before, weights, bias, state before
 
 
 def _cells(name: str, *sides: _Cells, time: int | None = None, merges: int | None = None) -> Rule:

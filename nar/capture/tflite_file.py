@@ -139,7 +139,7 @@ class Table:
 # Kinds of tensors, by their codes: floats, and whole numbers as `numpy` names them.
 _FLOATS: Final = {0: "f4", 1: "f2", 10: "f8", 18: ""}
 _WHOLE: Final = {2: "i4", 3: "u1", 4: "i8", 6: "?", 7: "i2", 9: "i1", 12: "u8", 15: "u4", 16: "u2"}
-_FOUR_BITS: Final = 17
+_FOUR_BITS: Final = 17  # the code of whole numbers of which a byte holds two
 _WIDEST: Final = 8  # bytes of a number
 
 
@@ -316,7 +316,7 @@ def _stored(buffer: Table) -> tuple[int, int]:
     return (offset, size) if offset > 1 else (0, 0)
 
 
-_CUSTOM: Final = 32
+_CUSTOM: Final = 32  # the code of an operator that has a name in place of a code
 # Names of operators by their codes.
 _NAMES: Final = """
 ADD AVERAGE_POOL_2D CONCATENATION CONV_2D DEPTHWISE_CONV_2D DEPTH_TO_SPACE DEQUANTIZE

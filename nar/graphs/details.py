@@ -23,7 +23,7 @@ NUMBERS: Final = (
 )
 Mask = Literal["none", "causal", "constant", "learned", "computed"]
 MASKS: Final[tuple[Mask, ...]] = ("none", "causal", "constant", "learned", "computed")
-NOT_READ: Final = -1
+NOT_READ: Final = -1  # no size is below zero
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ ALIAS: Final = "nar.alias"
 # Chosen: a lease whose holder has shown no life for so long is over. A holder shows life every
 # minute while parts are embedded, and workers may take five minutes to start.
 LEASE_S: Final = 600.0
-_SHOWN_EVERY_S: Final = 60.0
+_SHOWN_EVERY_S: Final = 60.0  # a tenth of the lease: a late sign of life ends none
 # A fault of Milvus servers before 2.3.6 (issue 30144 of milvus-io/milvus): a restart loses the last
 # note. A note that was written twice is kept.
 _NOTES: Final = 2

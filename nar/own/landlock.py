@@ -17,21 +17,21 @@ from nar.base.asking import Allowance
 
 # Numbers of system calls, the same on every architecture, and of linux/landlock.h, linux/prctl.h.
 _CREATE_RULESET: Final = 444
-_ADD_RULE: Final = 445
-_RESTRICT_SELF: Final = 446
-_ASK_VERSION: Final = 1
-_PATH_BENEATH: Final = 1
-_PORT: Final = 2
-_SET_NO_NEW_PRIVILEGES: Final = 38
+_ADD_RULE: Final = 445  # landlock_add_rule
+_RESTRICT_SELF: Final = 446  # landlock_restrict_self
+_ASK_VERSION: Final = 1  # LANDLOCK_CREATE_RULESET_VERSION
+_PATH_BENEATH: Final = 1  # LANDLOCK_RULE_PATH_BENEATH
+_PORT: Final = 2  # LANDLOCK_RULE_NET_PORT
+_SET_NO_NEW_PRIVILEGES: Final = 38  # PR_SET_NO_NEW_PRIVS
 
-_EXECUTE: Final = 1 << 0
-_WRITE_FILE: Final = 1 << 1
-_TRUNCATE: Final = 1 << 14
+_EXECUTE: Final = 1 << 0  # the rights of files, as LANDLOCK_ACCESS_FS_ has them
+_WRITE_FILE: Final = 1 << 1  # LANDLOCK_ACCESS_FS_WRITE_FILE
+_TRUNCATE: Final = 1 << 14  # LANDLOCK_ACCESS_FS_TRUNCATE
 # Removing and making of entries: bits 4 to 12.
 _CHANGE_FOLDER: Final = sum(1 << bit for bit in range(4, 13))
-_REFER: Final = 1 << 13
-_BIND_TCP: Final = 1 << 0
-_CONNECT_TCP: Final = 1 << 1
+_REFER: Final = 1 << 13  # LANDLOCK_ACCESS_FS_REFER: to link or move to another folder
+_BIND_TCP: Final = 1 << 0  # LANDLOCK_ACCESS_NET_BIND_TCP
+_CONNECT_TCP: Final = 1 << 1  # LANDLOCK_ACCESS_NET_CONNECT_TCP
 
 # Version of Landlock -> the right of files that it began to know.
 _RIGHTS_TO_WRITE: Final[Mapping[int, int]] = {
@@ -39,7 +39,7 @@ _RIGHTS_TO_WRITE: Final[Mapping[int, int]] = {
     2: _REFER,
     3: _TRUNCATE,
 }
-_FIRST_WITH_NETWORK: Final = 4
+_FIRST_WITH_NETWORK: Final = 4  # the version that began to know ports
 # Terminals, /dev/null and graphics cards are files that are written to.
 _DEVICES: Final = Path("/dev")
 # Locks between processes are files of it: a progress bar makes one.

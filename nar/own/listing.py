@@ -32,7 +32,7 @@ _LEFT_OUT: Final = re.compile(
 _TESTS: Final = re.compile(r"(^|_)tests?(_|\.|$)")
 # Chosen: repositories of research code have fewer files, and longer ones are made by programs.
 _MOST_FILES: Final = 700
-_MOST_BYTES: Final = 400_000
+_MOST_BYTES: Final = 400_000  # of a file
 # Chosen: a home or a disk has more, and is no repository; so many take three seconds.
 _MOST_ENTRIES: Final = 50_000
 

@@ -46,7 +46,7 @@ REST_S, GO_ON_S = 0.05, 0.0005
 # After so many rests without an answer the second pair of times holds (chosen): every thread is at
 # long work or waits for a store, and health probes and refusals should not wait for the threads.
 IN_VAIN: Final = 4
-HASTY_REST_S, HASTY_GO_ON_S = 0.002, 0.002
+HASTY_REST_S, HASTY_GO_ON_S = 0.002, 0.002  # half of the time is left to refusals
 
 
 class Dispatch:

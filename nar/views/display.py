@@ -38,7 +38,7 @@ _SHOWN_REASONS = 25
 _SHOWN_OWN = 200
 # The columns of the table of jobs; of an encoder the first letters tell it apart.
 _JOB_COLUMNS: Final = ("number", "time", "user", "job", "kind", "rows", "encoder")
-_JOB_LETTERS: Final = 40
+_JOB_LETTERS: Final = 40  # chosen: the whole of every other column, and enough of a fingerprint
 # `nar.own.files.SOURCE`, which takes torch to import.
 _OWN: Final = "file"
 # Chosen: rows of the table of blocks, and families in a line.

@@ -58,7 +58,7 @@ _NAMED: Final = 300
 # Two models of more nodes, or in a longer body, are compared in a process beside. Chosen: smaller
 # ones take less time than such a process takes to begin, and a node has some 15 bytes.
 _LARGE_NODES: Final = 1_000
-_LARGE_BYTES: Final = 16_000
+_LARGE_BYTES: Final = 16_000  # of a body: so many nodes of some 15 bytes
 Asked = Mapping[str, Any]
 
 

@@ -98,7 +98,7 @@ _ELSEWHERE: Final = bytes([14 << 3, 1])  # ``data_location: EXTERNAL``
 _MOST_BYTES: Final = 2**31 - 1  # of a message, by the libraries of protobuf
 # Chosen: more numbers than this are a weight, of which the shape is enough.
 _MOST_WEIGHT_BYTES: Final = 1 << 20
-_VARINT, _EIGHT, _LENGTH, _FOUR = 0, 1, 2, 5
+_VARINT, _EIGHT, _LENGTH, _FOUR = 0, 1, 2, 5  # wire types of protobuf
 
 
 def _without_weights(path: Path) -> bytes:

@@ -42,7 +42,7 @@ _MOST_SECONDS = 12.0  # Chosen: after so long no further way is begun
 _SETTINGS_ENDINGS = (".json", ".yaml", ".yml")
 _MOST_FILLS = 25  # names that a configuration lacks, each found by one more attempt
 _VALUES_SHOWN = 6  # Chosen: of a failure's arguments, three lines of a terminal
-_MAKERS_TRIED = 4
+_MAKERS_TRIED = 4  # Chosen: each may build a large model
 _SETTINGS_FILE = inspect.getfile(MissingSettingError)
 _PARENTS_ABOVE = 4  # attention in a layer in an encoder in a model
 

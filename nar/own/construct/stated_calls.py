@@ -36,7 +36,7 @@ from nar.own.construct.proposals import Fill, Proposal, Target, short
 from nar.own.construct.reads import names_read
 from nar.own.construct.usual_values import Box, Discrete, usual_value
 
-_CALLS_TRIED: Final = 6
+_CALLS_TRIED: Final = 6  # chosen: each builds the model, which takes seconds where it is large
 _NAMES_FOLLOWED: Final = 4  # chosen: a size is handed on once or twice
 _TRAINING: Final = re.compile(r"(^|_)(train|main|run)(_|$)", re.IGNORECASE)
 # Values by name -> others that are tried where a class does not bear them: generators double their

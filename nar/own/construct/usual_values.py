@@ -126,7 +126,7 @@ _USUAL: Final[tuple[tuple[re.Pattern[str], Any], ...]] = tuple(
 )  # fmt: skip
 # Chosen: what is divided by a count is often divided by two more than once.
 _COUNTED: Final = re.compile(r"(n|nb|num|number_of|n_of)_[a-z]")
-_COUNT: Final = 8
+_COUNT: Final = 8  # can be divided by two three times
 _SPACE: Final = re.compile(r"^(action|act|obs|observation|state)_space$")
 # Types of annotations -> what is usual where the name tells nothing.
 _BY_TYPE: Final[dict[object, Any]] = {bool: False, "bool": False}

@@ -51,8 +51,8 @@ __all__ = [
 # of the module; what else may be left out can be a setting, as the scale that an image is magnified
 # by. Measured: the forward of an agent runs its actor alone, a fifth of the weights.
 LEAST_REACHED_OF_SOME: Final = 0.8
-LEAST_REACHED_OF_SETTINGS: Final = 0.5
-LEAST_REACHED: Final = 0.1
+LEAST_REACHED_OF_SETTINGS: Final = 0.5  # of what may be a setting, see above
+LEAST_REACHED: Final = 0.1  # where nothing is left out: below the fifth of such an agent
 SURELY_REACHED: Final = 0.9  # measured: above it the graph was nearly always that of the true input
 _MANY_PROBES: Final = 40  # measured: right answers nearly always took fewer
 # Chosen: the likeliest kind may need several repairs; another one shows soon whether it is right.

@@ -84,7 +84,7 @@ _WIDTHS: Final[dict[re.Pattern[str], tuple[str, ...]]] = {
 }
 # Chosen: a patch is smaller than 28, a hidden width may be larger than 2048.
 _SMALLEST_IMAGE, _LARGEST_IMAGE, _SMALLEST_SIDE = 4, 2048, 28
-_LONGEST = 10**6
+_LONGEST = 10**6  # chosen: a minute of sound has as many samples; more is a count of rows
 _DEPTH = 3  # chosen: attributes of deeper children speak of parts of the input
 
 

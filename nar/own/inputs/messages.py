@@ -24,8 +24,8 @@ from nar.own.inputs.slots import (
     resized,
 )
 
-_MOST_AXES = 5
-_AXES_OF_MAPS = 4
+_MOST_AXES = 5  # batch, channels and the three sides of a volume
+_AXES_OF_MAPS = 4  # batch, channels and two sides
 _SHRINKS = (4, 2)  # a quarter of a side costs a sixteenth
 _TURNS = 8  # chosen: so many may be read by their places, more by a loop
 _MOST_NUMBERS = 12  # chosen: a message with more is a listing

@@ -21,7 +21,7 @@ _KEYED: Final = re.compile(
     r"invalid data type 'str'|only integers.*indices|list indices must be integers.* not str|"
     r"string indices|expected str"
 )
-_AXES_OF_IDS, _AXES_OF_MAPS = 2, 4
+_AXES_OF_IDS, _AXES_OF_MAPS = 2, 4  # batch and length; batch, channels and two sides
 _FINEST = 64  # the side of the finest of several maps; chosen: six can be halved from it
 _NAMED: Final = re.compile(r"'(\w+)'|`(\w+)`")
 _LACKS: Final = re.compile(

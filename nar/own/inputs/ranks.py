@@ -17,7 +17,7 @@ from nar.own.inputs.slots import (
     changed,
 )
 
-_MOST_AXES = 5
+_MOST_AXES = 5  # batch, channels and the three sides of a volume
 _AXES_OF_PAIRS = 2  # a batch, and the numbers
 _TEXTS = 8  # beside each other, as in an alignment; chosen: few, and none of the usual widths
 _WITH_BATCH = {1: Kind.SERIES, 2: Kind.IMAGE, 3: Kind.VOLUME}

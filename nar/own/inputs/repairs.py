@@ -33,7 +33,7 @@ _FLATTENED: Final = (
     (1, 28), (3, 32), (1, 32), (3, 28), (1, 64), (3, 64), (1, 8), (3, 224), (1, 16), (3, 96),
     (3, 128), (1, 20),
 )  # fmt: skip
-_COLOURS = 3
+_COLOURS = 3  # red, green and blue
 _GROWTHS = (2, 4, 8)  # chosen: one for each halving that a deep network has more
 _COLUMNS = 16  # chosen: categories in a row are fewer than tokens in a text
 

@@ -17,7 +17,7 @@ from nar.own.inputs.slots import State
 
 # Measured on 399 modules: 40 are nearly always enough, and the slowest took 15 s on a busy machine.
 MOST_PROBES: Final = 80
-MOST_SECONDS: Final = 12.0
+MOST_SECONDS: Final = 12.0  # chosen: somebody waits; only on a busy machine one took longer
 # Of an attempt after others; chosen: enough to see whether a module that was built in another way
 # runs with the likeliest inputs.
 _LEAST_PROBES, _LEAST_SECONDS = 20, 2.0

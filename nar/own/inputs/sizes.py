@@ -12,7 +12,7 @@ from nar.own.inputs.slots import Extents, State, changed, resized
 
 _FACTORS: Final = (2, 16, 256)  # strides round what is small to one
 _STEPS = 8  # of a search between two extents; chosen: it halves 224 down to one
-_WHOLE = 1e-6
+_WHOLE = 1e-6  # what floats are off a whole number at most
 _LONG = 2048  # a width beyond it is a flattened map rather than the side of an image
 
 # Chosen: sides of the images of public data sets and checkpoints, the commonest first.

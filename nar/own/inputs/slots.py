@@ -47,7 +47,7 @@ class Kind(StrEnum):
 # Chosen: short ones do as well as long ones, and are faster; a width that differs from the length
 # lets a failing call tell one from the other.
 LENGTH: Final = 32
-WIDTH: Final = 64
+WIDTH: Final = 64  # twice the length
 STEPS: Final = 128  # of a series: its convolutions may have strides
 SAMPLES: Final = 16_000  # a second of sound
 NODES, EDGES = 16, 24  # chosen: unlike each other and unlike usual widths

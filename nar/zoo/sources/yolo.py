@@ -21,7 +21,7 @@ _IMAGE = 640  # pixels: the side that all were published for
 _THUMBNAIL = 224  # pixels: the side of the classifiers, which are trained on ImageNet
 # Of ImageNet, DOTA, and the persons whose poses are found; others find the 80 of COCO.
 _CLASSES: Final = {"cls": 1_000, "obb": 15, "pose": 1}
-_COCO = 80
+_COCO = 80  # kinds of things that COCO has boxes of
 _BINS = 16  # of the distribution over each side of a box
 _ANCHORS = 3  # of YOLOv5, on each scale
 _MASKS, _PROTOTYPES = 32, 256  # of YOLACT, whose masks the segmenters have

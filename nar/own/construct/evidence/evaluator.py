@@ -43,7 +43,7 @@ from nar.own.construct.imports.weights import NotLoaded
 
 # Chosen: names are followed so far; longer chains were loops of functions that call each other.
 _DEPTH = 8
-_CALLS_FOLLOWED = 3
+_CALLS_FOLLOWED = 3  # chosen: callers of one function mostly give it the same
 _SETTINGS_NAME: Final = re.compile(
     r"^(config|configs|cfg|cfgs|conf|args|arg|opt|opts|options|hparams|hps?|h|params|dims|FLAGS|"
     r"(model|net|network)_?(args|cfg|config|params|opt)|[a-z]\w*_(args|cfg|conf|config|hparams)|c)$"

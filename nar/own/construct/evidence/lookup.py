@@ -19,7 +19,7 @@ from nar.own.construct.usual_values import NOTHING, usual_count, usual_value
 _COMPANIONS = 0.34
 # A configuration needs half of the names that the constructor reads; the rest is looked for.
 _COVERAGE = 0.5
-_SOURCES_TRIED = 6
+_SOURCES_TRIED = 6  # chosen: the best sources come first, and later ones are of other models
 # A source that has this share of at least so many parameters is of what has these parameters.
 # Chosen: a parser lacks one or two that are computed; fewer names than these fit by chance.
 _WHOLE, _MANY = 0.85, 6

@@ -13,10 +13,10 @@ from nar.own.construct.root import is_repository, repository_root
 
 # Chosen: repositories of research code have fewer; of the others the nearest files are read.
 _MOST_PYTHON = 700
-_MOST_SETTINGS = 300
-_MOST_ENTRIES = 20_000
+_MOST_SETTINGS = 300  # files of settings that are read
+_MOST_ENTRIES = 20_000  # files and folders that are looked at at all
 _MOST_BYTES = 400_000  # a longer file is generated, or data
-_MOST_SETTINGS_BYTES = 60_000
+_MOST_SETTINGS_BYTES = 60_000  # a longer file holds data rather than settings
 _LEFT_OUT = re.compile(
     r"^(\..*|__pycache__|node_modules|site-packages|venv|env|build|dist|wandb|.*\.egg-info)$"
 )
