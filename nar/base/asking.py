@@ -1,6 +1,6 @@
 """Asking: what a person states about a model of their own, and the options of commands that say it.
 
-Commands take facts of such a model by ``--input`` and ``--allow``.
+Commands take facts of such a model by ``--input``, ``--allow`` and ``--run``.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -69,10 +69,14 @@ _SHAPE: Final = typer.Option(
 _ALLOW: Final = typer.Option(
     "--allow", help="Let the code of your own model do this; may be given again."
 )
+_RUN: Final = typer.Option(
+    "--run", help="Run the program in a TorchScript file, as a Python file is run."
+)
 _OPTIONS: Final = {
     "inputs": Annotated[list[str] | None, _INPUT],
     "input_shape": Annotated[Any, _SHAPE],
     "allow": Annotated[list[Allowance] | None, _ALLOW],
+    "run": Annotated[bool | None, _RUN],
 }
 
 
@@ -83,7 +87,8 @@ def own_models(
 
     Args:
         command: Has a parameter ``asking``.
-        without: Options that the command does not get: ``inputs``, ``input_shape``, ``allow``.
+        without: Options that the command does not get: ``inputs``, ``input_shape``, ``allow``,
+            ``run``.
     """
     if command is None:
         return partial(own_models, without=without)
@@ -95,7 +100,7 @@ def own_models(
         shape = stated.get("input_shape")
         inputs = (*([shape] if shape else ()), *(stated.get("inputs") or ()))
         allowed = frozenset(stated.get("allow") or ())
-        command(**given, **{_ARGUMENT: Asking(inputs, allowed)})
+        command(**given, **{_ARGUMENT: Asking(inputs, allowed, runs=bool(stated.get("run")))})
 
     parameters = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
