@@ -18,8 +18,8 @@ from nar.ask import Relatives, Shown, search
 from nar.base.errors import NarError, UnknownArchitectureError
 from nar.own.unwrapping import unwrapped
 from nar.own.watching import (
-    Call,
     CallWatcher,
+    ProgramCall,
     Wanted,
     architecture_of_call,
     stated_inputs,
@@ -89,7 +89,7 @@ class Watched(Shown):
     def _waiting(self) -> str:
         return f"{type(unwrapped(self._module)).__name__} was not called yet"
 
-    def _take(self, call: Call) -> None:
+    def _take(self, call: ProgramCall) -> None:
         self._inputs = stated_inputs(call)
         # The program that makes the call has nothing to do with an error of ours.
         try:

@@ -3,7 +3,7 @@ import logging
 import pytest
 
 from nar.base.errors import ConfigError
-from nar.base.files import Watched
+from nar.base.files import WatchedFiles
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def number_in(path):
 
 def test_content_is_read_once_until_a_file_changes(path):
     readings = []
-    watched = Watched("the numbers", [path], lambda: readings.append(path.read_text()))
+    watched = WatchedFiles("the numbers", [path], lambda: readings.append(path.read_text()))
     watched.content()
     watched.content()
     path.write_text("22")
@@ -37,7 +37,7 @@ def test_content_is_read_once_until_a_file_changes(path):
 
 
 def test_a_file_at_fault_is_complained_of_once_and_its_last_content_stays(path, caplog):
-    watched = Watched("the numbers", [path], number_in(path))
+    watched = WatchedFiles("the numbers", [path], number_in(path))
     path.write_text("none")
     assert [watched.content(), watched.content()] == [1, 1]
     path.unlink()
@@ -54,7 +54,7 @@ def test_each_of_several_files_is_watched(tmp_path):
     paths = [tmp_path / name for name in "ab"]
     for path in paths:
         path.write_text("old")
-    watched = Watched("the notes", paths, lambda: [path.read_text() for path in paths])
+    watched = WatchedFiles("the notes", paths, lambda: [path.read_text() for path in paths])
     paths[1].write_text("newer")
     assert watched.content() == ["old", "newer"]
 
@@ -62,12 +62,12 @@ def test_each_of_several_files_is_watched(tmp_path):
 def test_the_first_reading_raises(path):
     path.write_text("none")
     with pytest.raises(ConfigError, match="no number"):
-        Watched("the numbers", [path], number_in(path))
+        WatchedFiles("the numbers", [path], number_in(path))
 
 
 def test_nothing_is_read_after_the_stop(path, caplog):
     caplog.set_level(logging.INFO)
-    watched = Watched("the numbers", [path], number_in(path))
+    watched = WatchedFiles("the numbers", [path], number_in(path))
     watched.stop()
     path.write_text("22")
     assert watched.content() == 1

@@ -24,7 +24,7 @@ from benchmark.tasks.questions import Numbers, Questions
 from benchmark.tasks.task import Task
 from nar.answers.answer import RANKED
 from nar.answers.origin import BUILT_UPON, COMPARED, one_holds_the_other
-from nar.answers.pairs import Coded, PairScorer, shipped_scorer
+from nar.answers.pairs import CodedArchitectures, PairScorer, shipped_scorer
 from nar.answers.part_of import Reading, reading
 from nar.labels.lineage import parents, year_of
 from nar.motifs.config import MotifConfig
@@ -73,7 +73,7 @@ def by_copy(task: Task, scorer: PairScorer) -> Second:
 
 
 @lru_cache(maxsize=1)
-def _coded(task: Task) -> Coded:
+def _coded(task: Task) -> CodedArchitectures:
     """All graphs of a task by their codes."""
     sets = read(task.graphs, MotifConfig()).sets
     return coded(sets, task.graphs, Vocabulary.of(sets.take(task.train)))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nar.answers.pairs import Coded, Values, rarity_of
+from nar.answers.pairs import CodedArchitectures, Values, rarity_of
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.hashing import Codes
 from nar.graphs.ragged import Integers
@@ -38,8 +38,10 @@ class Vocabulary:
         return np.where(is_known, place, len(self.codes)).astype(np.int64)
 
 
-def coded(sets: FeatureSets, graphs: Sequence[ComputationalGraph], vocabulary: Vocabulary) -> Coded:
+def coded(
+    sets: FeatureSets, graphs: Sequence[ComputationalGraph], vocabulary: Vocabulary
+) -> CodedArchitectures:
     """Architectures whose features were read."""
     rarity = vocabulary.rarity[vocabulary.numbers(sets.codes)]
     counts = [(graph.nodes, graph.parameters, graph.flops) for graph in graphs]
-    return Coded.of(sets.codes, sets.aspects, rarity, sets.start, counts)
+    return CodedArchitectures.of(sets.codes, sets.aspects, rarity, sets.start, counts)

@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import Final, Literal, TypeVar, cast
 
-from nar.answers.repeats import Net, Repeats, repeats_of
+from nar.answers.repeats import DescribedGraph, Repeats, repeats_of
 from nar.graphs.architecture import Architecture
 from nar.graphs.details import Details, OperatorDetails
 from nar.graphs.graph import ComputationalGraph
@@ -138,7 +138,7 @@ def design_card(graph: ComputationalGraph, details: Details | None = None) -> De
         graph: Canonical graph.
         details: What capture saw beside it; without it, fewer fields are read.
     """
-    net = Net(graph, details)
+    net = DescribedGraph(graph, details)
     return _Reading(net, repeats_of(net)).card()
 
 
@@ -150,7 +150,7 @@ class _Reading:
         repeats: Its blocks.
     """
 
-    def __init__(self, net: Net, repeats: Repeats | None) -> None:
+    def __init__(self, net: DescribedGraph, repeats: Repeats | None) -> None:
         self._net = net
         self._repeats = repeats
         # Without blocks that repeat, the whole is one block.

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.answers.answer import COMPARED, RANKED, Graphs
-from nar.answers.pairs import Coded, Values, rarity_of, shipped_scorer
+from nar.answers.pairs import CodedArchitectures, Values, rarity_of, shipped_scorer
 from nar.base.errors import CorpusError
 from nar.base.files import write_whole
 from nar.base.workspace import package_path
@@ -84,7 +84,7 @@ class KnownCodes:
         """Number of networks."""
         return len(self._place)
 
-    def read(self, graphs: Sequence[ComputationalGraph]) -> Coded:
+    def read(self, graphs: Sequence[ComputationalGraph]) -> CodedArchitectures:
         """Networks that are read anew, known or not.
 
         Args:
@@ -98,9 +98,11 @@ class KnownCodes:
         numbers = np.where(self._codes[place] == codes, self._number[place], unknown)
         rarity = self._rarity[np.minimum(numbers, len(self._codes))]
         counts = [(graph.nodes, graph.parameters, graph.flops) for graph in graphs]
-        return Coded.of(numbers.astype(np.uint64), sets.aspects, rarity, sets.start, counts)
+        return CodedArchitectures.of(
+            numbers.astype(np.uint64), sets.aspects, rarity, sets.start, counts
+        )
 
-    def fetch(self, entries: Sequence[IndexEntry]) -> Coded:
+    def fetch(self, entries: Sequence[IndexEntry]) -> CodedArchitectures:
         """Known networks by the rows of an index.
 
         Args:
@@ -111,7 +113,7 @@ class KnownCodes:
         counts = [(entry.nodes, entry.parameters, entry.flops) for entry in entries]
         kinds, rarity = self._kinds[numbers], self._rarity[numbers]
         start = offsets([len(of_one) for of_one in each])
-        return Coded.of(numbers.astype(np.uint64), kinds, rarity, start, counts)
+        return CodedArchitectures.of(numbers.astype(np.uint64), kinds, rarity, start, counts)
 
     def _numbers(self, place: int) -> Integers:
         packed = self._packed[self._start[place] : self._start[place + 1]]

@@ -59,7 +59,7 @@ def rarity_of(having: Integers, count: int) -> Values:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Coded:
+class CodedArchitectures:
     """Architectures by their codes.
 
     Attributes:
@@ -86,7 +86,7 @@ class Coded:
         rarity: Values,
         start: Integers,
         counts: Sequence[tuple[int, int, int]],
-    ) -> "Coded":
+    ) -> "CodedArchitectures":
         """Architectures of known codes.
 
         Args:
@@ -109,7 +109,7 @@ class Coded:
             sizes.astype(np.float32),
         )
 
-    def compared(self, query: int, others: "Coded", items: Integers) -> Values:
+    def compared(self, query: int, others: "CodedArchitectures", items: Integers) -> Values:
         """A query beside some architectures.
 
         Args:

@@ -34,7 +34,7 @@ _LONGEST: Final = 400
 _KEYS: Final = [ATTRIBUTES.index(name) for name in ("kernel", "kernel_shape", "rank")]
 
 
-class Net:
+class DescribedGraph:
     """A graph by operators, with what capture saw of each.
 
     Args:
@@ -110,7 +110,7 @@ class Repeats:
         return next(block for block in self.every_block if len(block) == size)
 
 
-def repeats_of(net: Net) -> Repeats | None:
+def repeats_of(net: DescribedGraph) -> Repeats | None:
     """The blocks of a network; None where nothing repeats."""
     return _by_modules(net) or _by_order(net)
 
@@ -133,7 +133,7 @@ class _List:
         return sum(map(len, self.blocks.values()))
 
 
-def _by_modules(net: Net) -> Repeats | None:
+def _by_modules(net: DescribedGraph) -> Repeats | None:
     if net.details is None:
         return None
     lists = [each for each in _lists(net.details) if _is_stack(net, each)]
@@ -154,7 +154,7 @@ def _by_modules(net: Net) -> Repeats | None:
     return Repeats(blocks, stages, len(blocks), last)
 
 
-def _is_alike(net: Net, each: _List) -> bool:
+def _is_alike(net: DescribedGraph, each: _List) -> bool:
     """Whether modules beside each other hold much the same.
 
     Blocks of a stage do; attention and MLP of one block do not, though they may stand in a list.
@@ -168,13 +168,13 @@ def _is_alike(net: Net, each: _List) -> bool:
     return bool(shares) and alike >= _ALIKE * len(shares)
 
 
-def _shared(net: Net, first: Sequence[int], second: Sequence[int]) -> float:
+def _shared(net: DescribedGraph, first: Sequence[int], second: Sequence[int]) -> float:
     """Share of the operators of two modules that both have."""
     one, other = Counter(net.ops_of(first)), Counter(net.ops_of(second))
     return (one & other).total() / (one | other).total()
 
 
-def _runs_of(net: Net, block: Sequence[int]) -> list[tuple[int, ...]]:
+def _runs_of(net: DescribedGraph, block: Sequence[int]) -> list[tuple[int, ...]]:
     """The operators of a module, for each time that it ran: weights may be shared."""
     assert net.details is not None, "modules are known"
     times = Counter(
@@ -217,7 +217,7 @@ def _levels(path: str) -> Iterator[tuple[str, tuple[int, ...]]]:
         yield ".".join(parts), tuple(numbers)
 
 
-def _is_stack(net: Net, each: _List) -> bool:
+def _is_stack(net: DescribedGraph, each: _List) -> bool:
     """Whether the modules of a list are blocks, one behind the other."""
     if len(each.blocks) < 2:
         return False
@@ -236,7 +236,7 @@ def _is_stack(net: Net, each: _List) -> bool:
     return 2 * follow >= len(each.blocks) - 1
 
 
-def _by_order(net: Net) -> Repeats | None:
+def _by_order(net: DescribedGraph) -> Repeats | None:
     """Blocks by what repeats in the canonical order."""
     codes = _codes(net)
     best: tuple[int, int, list[tuple[int, int]]] | None = None
@@ -257,7 +257,7 @@ def _by_order(net: Net) -> Repeats | None:
     return Repeats(blocks, (), _counted(net, blocks, runs), max(max(each) for each in blocks))
 
 
-def _codes(net: Net) -> NDArray[np.int64]:
+def _codes(net: DescribedGraph) -> NDArray[np.int64]:
     columns = np.column_stack([
         net.graph.op_ids.astype(np.int64), net.graph.attributes[:, _KEYS].astype(np.int64)
     ])  # fmt: skip
@@ -274,13 +274,15 @@ def _runs(codes: NDArray[np.int64], period: int) -> list[tuple[int, int]]:
     return [(start, length // period * period) for start, length in runs]
 
 
-def _has_layers(net: Net, runs: Sequence[tuple[int, int]], period: int) -> bool:
+def _has_layers(net: DescribedGraph, runs: Sequence[tuple[int, int]], period: int) -> bool:
     start = runs[0][0]
     ops = net.ops_of(range(start, start + period))
     return sum(op in _WEIGHTED for op in ops) >= _FEWEST_LAYERS
 
 
-def _counted(net: Net, blocks: Sequence[tuple[int, ...]], runs: Sequence[tuple[int, int]]) -> int:
+def _counted(
+    net: DescribedGraph, blocks: Sequence[tuple[int, ...]], runs: Sequence[tuple[int, int]]
+) -> int:
     """How many blocks there are, with those that a change of scale interrupts.
 
     The first block of a stage has a layer more, so it is in no run; its sums are counted.

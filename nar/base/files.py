@@ -109,7 +109,7 @@ Content = TypeVar("Content")
 Stamp = tuple[int, int, int]
 
 
-class Watched(Generic[Content]):
+class WatchedFiles(Generic[Content]):
     """The content of some files, read again at the first request after any file has changed.
 
     While changed files are at fault, their last good content stays. Several threads may ask.
@@ -131,7 +131,7 @@ class Watched(Generic[Content]):
         >>> with TemporaryDirectory() as directory:
         ...     path = Path(directory) / "note.txt"
         ...     _ = path.write_text("old")
-        ...     note = Watched("the notes", [path], path.read_text)
+        ...     note = WatchedFiles("the notes", [path], path.read_text)
         ...     before = note.content()
         ...     _ = path.write_text("newer")
         ...     before, note.content()

@@ -47,7 +47,7 @@ _FREE_EXTENT = 2  # chosen: stands for an extent that the file leaves open; 1 wo
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class ProgramFile:
     """An exported program as its file describes it.
 
     Attributes:
@@ -61,7 +61,7 @@ class Program:
     weights: Mapping[str, str]
 
 
-def read_program(path: Path) -> Program:
+def read_program(path: Path) -> ProgramFile:
     """Read the one program of an archive.
 
     Raises:
@@ -83,7 +83,7 @@ def read_program(path: Path) -> Program:
         raise ValueError(f"wanted an archive of torch.export.save, came {error}") from error
     module = model["graph_module"]
     weights = {name: entry["path_name"] for name, entry in config.items() if not _is_meta(entry)}
-    return Program(module["graph"], tuple(module["signature"]["input_specs"]), weights)
+    return ProgramFile(module["graph"], tuple(module["signature"]["input_specs"]), weights)
 
 
 def _is_meta(weight: Json) -> bool:
@@ -333,7 +333,7 @@ def _trace(path: Path, name: str) -> Trace:
 
 
 def _run(
-    program: Program, mode: FakeTensorMode, recorder: Recorder, environment: dict[str, Any]
+    program: ProgramFile, mode: FakeTensorMode, recorder: Recorder, environment: dict[str, Any]
 ) -> tuple[list[int], TraceExtras]:
     """The values of the results, and what is known beside the operations."""
     named = [_bound_name(spec) for spec in program.inputs if "user_input" in spec]
@@ -354,7 +354,7 @@ def _run(
 
 
 def _graph_inputs(
-    program: Program, mode: FakeTensorMode
+    program: ProgramFile, mode: FakeTensorMode
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Graph inputs by name, and the learned inputs by the name they are stored under."""
     environment: dict[str, Any] = {}

@@ -16,7 +16,7 @@ from nar.capture.onnx.bodies import STATE
 from nar.capture.onnx.facts import MAX_NUMBERS, Numbers
 from nar.capture.onnx.file import capture_model
 from nar.capture.onnx.writing import ModelWriter, few_numbers
-from nar.capture.openvino_file import FLOATS, PACKED, Layer, Net, Port, read_net, variable_of
+from nar.capture.openvino_file import FLOATS, PACKED, Net, NetLayer, Port, read_net, variable_of
 from nar.capture.record import Capture
 from nar.capture.trace import Shape
 
@@ -63,7 +63,7 @@ class _Writing:
         self._packed: set[str] = set()  # names of these weights as floats
         self._varying = net.depending()
         self.changed = net.changed()
-        self._readers: dict[Port, list[Layer]] = {}
+        self._readers: dict[Port, list[NetLayer]] = {}
         for (reader, _), source in net.sources.items():
             if reader in net.layers:
                 self._readers.setdefault(source, []).append(net.layers[reader])
@@ -94,27 +94,27 @@ class _Writing:
                     rule(self, layer)
         return self.writer.model(inputs, outputs)
 
-    def _named(self, layer: Layer) -> list[str]:
+    def _named(self, layer: NetLayer) -> list[str]:
         names = [f"unknown {layer.number} {port}" for port in layer.gives]
         for place, name in enumerate(names):
             self.put(layer, name, place)
         return names
 
-    def _weights_of_bodies(self, layer: Layer) -> list[str]:
+    def _weights_of_bodies(self, layer: NetLayer) -> list[str]:
         """The weights inside a layer that is not read, such as a loop: it reads them."""
         return [
             self.writer.weight(f"body {layer.number} {place}", shape)
             for place, shape in enumerate(layer.bodies)
         ]
 
-    def _is_float_input(self, layer: Layer) -> bool:
+    def _is_float_input(self, layer: NetLayer) -> bool:
         """Whether an input is of floats, or of an image in whole numbers that become floats."""
         if layer.stated.get("element_type", "f32") in FLOATS:
             return True
         readers = self._readers.get((layer.number, layer.gives[0]), [])
         return bool(readers) and all(_makes_floats(reader) for reader in readers)
 
-    def _constant(self, layer: Layer) -> None:
+    def _constant(self, layer: NetLayer) -> None:
         kind, shape = layer.stated.get("element_type", "f32"), layer.shape()
         few = self._numbers(layer, kind, shape)
         name = f"{'packed' if kind in PACKED else 'constant'} {layer.number}"
@@ -131,7 +131,7 @@ class _Writing:
             name = self.writer.hidden(name, shape)
         self._names[(layer.number, layer.gives[0])] = name
 
-    def _numbers(self, layer: Layer, kind: str, shape: Shape) -> Numbers | None:
+    def _numbers(self, layer: NetLayer, kind: str, shape: Shape) -> Numbers | None:
         """A few numbers of the file beside; None where they are many, or not there."""
         offset, size = layer.whole("offset"), layer.whole("size")
         if prod(shape) > MAX_NUMBERS or kind not in _OF_FILE or size > _WIDEST * MAX_NUMBERS:
@@ -143,7 +143,7 @@ class _Writing:
         except (OSError, ValueError):
             return None
 
-    def operand(self, layer: Layer, place: int) -> str:
+    def operand(self, layer: NetLayer, place: int) -> str:
         """The name of a value that a layer reads; empty where it reads none that is needed."""
         if place >= len(layer.reads):
             return ""
@@ -152,35 +152,35 @@ class _Writing:
             raise ValueError(f"wanted a source for each port, came none for layer {layer.number}")
         return self._names.get(source, "")
 
-    def _source(self, layer: Layer, place: int) -> Port | None:
+    def _source(self, layer: NetLayer, place: int) -> Port | None:
         return self._net.sources.get((layer.number, layer.reads[place]))
 
-    def operands(self, layer: Layer, most: int | None = None) -> list[str]:
+    def operands(self, layer: NetLayer, most: int | None = None) -> list[str]:
         """The names of the values that a layer reads."""
         names = [self.operand(layer, place) for place in range(len(layer.reads))[:most]]
         return [name for name in names if name]
 
-    def few(self, layer: Layer, place: int) -> list[int] | None:
+    def few(self, layer: NetLayer, place: int) -> list[int] | None:
         """Whole numbers that a layer reads, where they are known."""
         numbers = self._few.get(self.operand(layer, place))
         return None if numbers is None else [int(each) for each in numbers.flatten()]
 
-    def reader(self, layer: Layer) -> Layer | None:
+    def reader(self, layer: NetLayer) -> NetLayer | None:
         """A layer that reads the result of a layer."""
         readers = self._readers.get((layer.number, layer.gives[0]))
         return readers[-1] if readers else None
 
-    def put(self, layer: Layer, name: str, place: int = 0) -> None:
+    def put(self, layer: NetLayer, name: str, place: int = 0) -> None:
         """Note the name of a result."""
         port = layer.gives[place]
         self._names[(layer.number, port)] = name
         self.writer.state(name, layer.shape(place), is_float=_is_float_kind(layer.kinds[port]))
 
-    def write(self, layer: Layer, operator: str, inputs: Iterable[str], **stated: Any) -> None:  # noqa: ANN401
+    def write(self, layer: NetLayer, operator: str, inputs: Iterable[str], **stated: Any) -> None:  # noqa: ANN401
         """Write a node that is the whole layer."""
         self.put(layer, self.writer.node(operator, inputs, **stated))
 
-    def same(self, layer: Layer, name: str, place: int = 0) -> None:
+    def same(self, layer: NetLayer, name: str, place: int = 0) -> None:
         """Note that a result holds the numbers of a value, in its own shape."""
         shape = layer.shape(place)
         if sum(extent < 1 for extent in shape) > 1:
@@ -188,7 +188,7 @@ class _Writing:
         else:
             self.put(layer, self.writer.reshaped(name, shape), place)
 
-    def unpack(self, layer: Layer, operands: int = 1) -> bool:
+    def unpack(self, layer: NetLayer, operands: int = 1) -> bool:
         """Pass on a weight that is stored in whole numbers; its scale and zero are no weights.
 
         Args:
@@ -208,11 +208,11 @@ class _Writing:
         self._packed.add(self._names[(layer.number, layer.gives[0])])
         return True
 
-    def _is_varying(self, layer: Layer, place: int) -> bool:
+    def _is_varying(self, layer: NetLayer, place: int) -> bool:
         source = self._source(layer, place)
         return source is not None and source[0] in self._varying
 
-    def pass_on(self, layer: Layer) -> None:
+    def pass_on(self, layer: NetLayer) -> None:
         """Pass on a value in another shape."""
         name = self.operand(layer, 0)
         if self.unpack(layer):
@@ -221,7 +221,7 @@ class _Writing:
         if name in self._stored:
             self._stored.add(self._names[(layer.number, layer.gives[0])])
 
-    def convert(self, layer: Layer) -> None:
+    def convert(self, layer: NetLayer) -> None:
         """Numbers in another type; whole numbers that become floats are a compressed weight."""
         name = self.operand(layer, 0)
         if self.unpack(layer):
@@ -242,15 +242,15 @@ def _is_float_kind(precision: str) -> bool:
     return precision.startswith(("FP", "BF", "F8", "NF"))
 
 
-def _makes_floats(layer: Layer) -> bool:
+def _makes_floats(layer: NetLayer) -> bool:
     """Whether a layer makes floats of numbers of another type."""
     return layer.kind == "Convert" and _is_float_kind(layer.kinds[layer.gives[0]])
 
 
-Rule: TypeAlias = Callable[[_Writing, Layer], None]
+Rule: TypeAlias = Callable[[_Writing, NetLayer], None]
 
 
-def _window(layer: Layer, spatial: int) -> dict[str, Any]:
+def _window(layer: NetLayer, spatial: int) -> dict[str, Any]:
     """The attributes of a window."""
     ones, zeros = [1] * spatial, [0] * spatial
     padding = layer.stated.get("auto_pad", "explicit").lower()
@@ -264,7 +264,7 @@ def _window(layer: Layer, spatial: int) -> dict[str, Any]:
 def _conv(operator: str, *, is_grouped: bool = False) -> Rule:
     """A convolution: weights (groups, out / groups, in / groups, ...) or (out, in, ...)."""
 
-    def rule(net: _Writing, layer: Layer) -> None:
+    def rule(net: _Writing, layer: NetLayer) -> None:
         value, weights = net.operands(layer, 2)
         shape, groups = layer.given(1), 1
         if is_grouped:
@@ -279,7 +279,7 @@ def _conv(operator: str, *, is_grouped: bool = False) -> Rule:
 
 
 def _pool(operator: str) -> Rule:
-    def rule(net: _Writing, layer: Layer) -> None:
+    def rule(net: _Writing, layer: NetLayer) -> None:
         kernel = layer.numbers("kernel")
         stated = _window(layer, len(kernel)) | {"kernel_shape": kernel}
         stated["ceil_mode"] = int(layer.stated.get("rounding_type", "floor") != "floor")
@@ -288,7 +288,7 @@ def _pool(operator: str) -> Rule:
     return rule
 
 
-def _product(net: _Writing, layer: Layer) -> None:
+def _product(net: _Writing, layer: NetLayer) -> None:
     factors = []
     for place, name in enumerate(("transpose_a", "transpose_b")):
         value, rank = net.operand(layer, place), len(layer.given(place))
@@ -301,7 +301,7 @@ def _product(net: _Writing, layer: Layer) -> None:
 def _plain(operator: str, operands: int | None = None, **stated: Any) -> Rule:  # noqa: ANN401
     """An operator of the standard that reads its first operands, or all."""
 
-    def rule(net: _Writing, layer: Layer) -> None:
+    def rule(net: _Writing, layer: NetLayer) -> None:
         name = net.writer.node(operator, net.operands(layer, operands), **stated)
         for place in range(len(layer.gives)):
             net.put(layer, name, place)
@@ -312,7 +312,7 @@ def _plain(operator: str, operands: int | None = None, **stated: Any) -> Rule:  
 def _arithmetic(operator: str) -> Rule:
     """Arithmetic, which is none where it makes floats of a compressed weight."""
 
-    def rule(net: _Writing, layer: Layer) -> None:
+    def rule(net: _Writing, layer: NetLayer) -> None:
         if not net.unpack(layer, 2):
             net.write(layer, operator, net.operands(layer))
 
@@ -320,17 +320,17 @@ def _arithmetic(operator: str) -> Rule:
 
 
 def _negated(operator: str) -> Rule:
-    def rule(net: _Writing, layer: Layer) -> None:
+    def rule(net: _Writing, layer: NetLayer) -> None:
         net.write(layer, "Not", [net.writer.node(operator, net.operands(layer))])
 
     return rule
 
 
-def _squared_difference(net: _Writing, layer: Layer) -> None:
+def _squared_difference(net: _Writing, layer: NetLayer) -> None:
     net.write(layer, "Mul", [net.writer.node("Sub", net.operands(layer))] * 2)
 
 
-def _clamp(net: _Writing, layer: Layer) -> None:
+def _clamp(net: _Writing, layer: NetLayer) -> None:
     """A cut; at zero and above alone it is a ReLU."""
     bounds = [float(layer.stated.get(name, "inf")) for name in ("min", "max")]
     if bounds[0] == 0 and bounds[1] > 1e30:  # a bound that no number reaches
@@ -343,14 +343,14 @@ def _clamp(net: _Writing, layer: Layer) -> None:
 def _axis(operator: str, name: str = "axis", operands: int | None = None, default: int = 1) -> Rule:
     """An operator that works along an axis that the layer states."""
 
-    def rule(net: _Writing, layer: Layer) -> None:
+    def rule(net: _Writing, layer: NetLayer) -> None:
         axis = layer.whole(name, default)
         net.write(layer, operator, net.operands(layer, operands), axis=axis)
 
     return rule
 
 
-def _norm(net: _Writing, layer: Layer) -> None:
+def _norm(net: _Writing, layer: NetLayer) -> None:
     """A norm without weights, over the axes of the second operand."""
     rank, places = len(layer.shape()), net.few(layer, 1)
     is_by_channel = _is_scaled_by_channel(net, layer)
@@ -367,7 +367,7 @@ def _norm(net: _Writing, layer: Layer) -> None:
 _IMAGE: Final = 4  # axes: batch, channels, height, width
 
 
-def _is_scaled_by_channel(net: _Writing, layer: Layer) -> bool:
+def _is_scaled_by_channel(net: _Writing, layer: NetLayer) -> bool:
     """Whether the scale that follows a norm has a number for each channel."""
     following, rank = net.reader(layer), len(layer.shape())
     shapes = [following.given(place) for place in range(2)] if following else []
@@ -376,13 +376,13 @@ def _is_scaled_by_channel(net: _Writing, layer: Layer) -> bool:
     )
 
 
-def _grouped_norm(net: _Writing, layer: Layer) -> None:
+def _grouped_norm(net: _Writing, layer: NetLayer) -> None:
     net.write(
         layer, "GroupNormalization", net.operands(layer, 3), num_groups=layer.whole("num_groups")
     )
 
 
-def _batch_norm(net: _Writing, layer: Layer) -> None:
+def _batch_norm(net: _Writing, layer: NetLayer) -> None:
     """``(input, scale, shift, mean, variance)``; in its first version the input was third."""
     names = net.operands(layer)
     if len(layer.given(0)) < len(layer.given(2)):
@@ -390,7 +390,7 @@ def _batch_norm(net: _Writing, layer: Layer) -> None:
     net.write(layer, "BatchNormalization", names)
 
 
-def _response_norm(net: _Writing, layer: Layer) -> None:
+def _response_norm(net: _Writing, layer: NetLayer) -> None:
     size = layer.whole("size")
     if size < 1:
         raise ValueError(f"wanted LRN layers that state a size, came {size} of {layer.number}")
@@ -398,7 +398,7 @@ def _response_norm(net: _Writing, layer: Layer) -> None:
 
 
 def _reduced(operator: str) -> Rule:
-    def rule(net: _Writing, layer: Layer) -> None:
+    def rule(net: _Writing, layer: NetLayer) -> None:
         axes, keeps = net.few(layer, 1), layer.whole("keep_dims")
         if axes is None:
             axes = _axes_by_shape(layer.given(0), layer.shape(), keeps=bool(keeps))
@@ -415,7 +415,7 @@ def _reduced(operator: str) -> Rule:
     return rule
 
 
-def _is_pooled(net: _Writing, layer: Layer, axes: Sequence[int]) -> bool:
+def _is_pooled(net: _Writing, layer: NetLayer, axes: Sequence[int]) -> bool:
     """Whether a mean is over all places of a map, whose axes are then left out."""
     rank, following = len(layer.given(0)), net.reader(layer)
     are_places = rank > 2 and sorted(axis % rank for axis in axes) == list(range(2, rank))
@@ -437,7 +437,7 @@ def _axes_by_shape(source: Shape, result: Shape, *, keeps: bool) -> list[int]:
     return axes or [len(source) - 1]
 
 
-def _padded(net: _Writing, layer: Layer) -> None:
+def _padded(net: _Writing, layer: NetLayer) -> None:
     value, before, after, *fill = net.operands(layer)
     amounts = [net.few(layer, place) for place in (1, 2)]
     mode = layer.stated.get("pad_mode", "constant")
@@ -449,7 +449,7 @@ def _padded(net: _Writing, layer: Layer) -> None:
     net.write(layer, "Pad", [value, whole, *fill], **stated)
 
 
-def _split(net: _Writing, layer: Layer) -> None:
+def _split(net: _Writing, layer: NetLayer) -> None:
     """A cut into parts along the axis of the second operand."""
     axes, source = net.few(layer, 1), layer.given(0)
     axis = axes[0] if axes else _cut_axis(source, layer.shape())
@@ -464,7 +464,7 @@ def _cut_axis(source: Shape, part: Shape) -> int:
     return next((at for at, (a, b) in enumerate(zip(source, part, strict=False)) if a != b), 0)
 
 
-def _sliced(net: _Writing, layer: Layer) -> None:
+def _sliced(net: _Writing, layer: NetLayer) -> None:
     """A part of a value; what is left out of its axes is no operation."""
     value, shape = net.operand(layer, 0), layer.given(0)
     starts, ends, steps = (net.few(layer, place) for place in (1, 2, 3))
@@ -488,30 +488,30 @@ def _sliced(net: _Writing, layer: Layer) -> None:
     net.same(layer, net.writer.node("Slice", [value, *names]))
 
 
-def _gathered(net: _Writing, layer: Layer) -> None:
+def _gathered(net: _Writing, layer: NetLayer) -> None:
     axes = net.few(layer, 2)
     table, index = net.operands(layer, 2)
     net.write(layer, "Gather", [table, index], axis=axes[0] if axes else 0)
 
 
-def _resized(net: _Writing, layer: Layer) -> None:
+def _resized(net: _Writing, layer: NetLayer) -> None:
     net.write(layer, "Resize", [net.operand(layer, 0), "", "", net.writer.numbers(layer.shape())])
 
 
 def _shuffled(operator: str) -> Rule:
-    def rule(net: _Writing, layer: Layer) -> None:
+    def rule(net: _Writing, layer: NetLayer) -> None:
         net.write(layer, operator, net.operands(layer, 1), blocksize=layer.whole("block_size", 1))
 
     return rule
 
 
-def _filled(net: _Writing, layer: Layer) -> None:
+def _filled(net: _Writing, layer: NetLayer) -> None:
     """A value that holds nothing of what the layer reads."""
     for place in range(len(layer.gives)):
         net.put(layer, net.writer.blank(layer.shape(place)), place)
 
 
-def _shape_of(net: _Writing, layer: Layer) -> None:
+def _shape_of(net: _Writing, layer: NetLayer) -> None:
     """The shape of a value, where all of it is known."""
     shape = layer.given(0)
     if min(shape, default=1) < 1:
@@ -520,7 +520,7 @@ def _shape_of(net: _Writing, layer: Layer) -> None:
         net.put(layer, net.writer.numbers(shape))
 
 
-def _kept(net: _Writing, layer: Layer) -> None:
+def _kept(net: _Writing, layer: NetLayer) -> None:
     """What was kept from the run before: data, or weights that no run changes."""
     held = net.operand(layer, 0)
     if held and variable_of(layer) not in net.changed:
@@ -529,11 +529,11 @@ def _kept(net: _Writing, layer: Layer) -> None:
         net.write(layer, STATE, [net.writer.blank(layer.shape())])
 
 
-def _none(_net: _Writing, _layer: Layer) -> None:
+def _none(_net: _Writing, _layer: NetLayer) -> None:
     """A layer that gives nothing."""
 
 
-def _attention(net: _Writing, layer: Layer) -> None:
+def _attention(net: _Writing, layer: NetLayer) -> None:
     """``(query, key, value, mask, scale)``; a mask of one number is none."""
     names = net.operands(layer, 3)
     if prod(layer.given(3)) != 1:
@@ -549,7 +549,7 @@ def _cells(operator: str, states: int) -> Rule:
         states: How many states a cell has.
     """
 
-    def rule(net: _Writing, layer: Layer) -> None:
+    def rule(net: _Writing, layer: NetLayer) -> None:
         is_sequence = layer.kind.endswith("Sequence")
         value, first = net.operand(layer, 0), 1 + states + is_sequence
         places = [*range(first, len(layer.reads)), *range(1, 1 + states)]

@@ -70,7 +70,7 @@ Port: TypeAlias = tuple[str, str]  # a layer and one of its ports
 
 
 @dataclass(slots=True)
-class Layer:
+class NetLayer:
     """A layer of the XML.
 
     Attributes:
@@ -127,10 +127,10 @@ class Net:
     """
 
     def __init__(self) -> None:
-        self.layers: dict[str, Layer] = {}
+        self.layers: dict[str, NetLayer] = {}
         self.sources: dict[Port, Port] = {}
         self._open: list[str] = []
-        self._layer: Layer | None = None
+        self._layer: NetLayer | None = None
         self._dims: list[int] | None = None
         self._text = ""
         self._inner = self._ports = 0
@@ -187,7 +187,7 @@ class Net:
             self._layer.bodies.append(shape)
 
     def _begin_layer(self, stated: dict[str, str]) -> None:
-        self._layer = Layer(stated["id"], stated["type"])
+        self._layer = NetLayer(stated["id"], stated["type"])
         if stated["id"] in self.layers:
             raise ValueError(f"wanted a number for each layer, came {stated['id']} twice")
         self.layers[stated["id"]] = self._layer
@@ -289,11 +289,11 @@ class Net:
                     waiting.append(reader)
         return found
 
-    def _read(self, layer: Layer) -> Iterator[tuple[int, str]]:
+    def _read(self, layer: NetLayer) -> Iterator[tuple[int, str]]:
         left_out = _UNREAD.get(layer.kind, frozenset())
         return ((at, port) for at, port in enumerate(layer.reads) if at not in left_out)
 
-    def in_order(self) -> Iterator[Layer]:
+    def in_order(self) -> Iterator[NetLayer]:
         """The layers, each after those that it reads.
 
         Raises:
@@ -302,7 +302,7 @@ class Net:
         waits: dict[str, int] = dict.fromkeys(self.layers, 0)
         readers: dict[str, list[str]] = {number: [] for number in self.layers}
         for (reader, _), (source, port) in self.sources.items():
-            if reader not in waits or port not in self.layers.get(source, Layer("", "")).outputs:
+            if reader not in waits or port not in self.layers.get(source, NetLayer("", "")).outputs:
                 raise ValueError(f"wanted edges between layers, came one from {source} to {reader}")
             waits[reader] += 1
             readers[source].append(reader)
@@ -320,7 +320,7 @@ class Net:
             raise ValueError(f"wanted layers without circles, came {left} that wait for each other")
 
 
-def variable_of(layer: Layer) -> str:
+def variable_of(layer: NetLayer) -> str:
     """The name of the variable that a layer reads or assigns."""
     return layer.stated.get("variable_id", "")
 

@@ -18,8 +18,8 @@ from nar.capture.onnx.writing import ModelWriter
 from nar.capture.record import Capture
 from nar.capture.tflite_file import LiteOperator, read_lite
 from nar.capture.tflite_ops import (
+    GraphWriter,
     Rule,
-    Scope,
     activated,
     added,
     along,
@@ -67,7 +67,7 @@ def _model(path: Path) -> Any:  # noqa: ANN401
     with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
         graphs = read_lite(content)
         writer = ModelWriter("tflite")
-        scope = Scope(graphs, 0, writer, RULES)
+        scope = GraphWriter(graphs, 0, writer, RULES)
         names = [scope.bind(place) for place in graphs[0].inputs]
         scope.write()
         outputs = [scope.value(place) for place in graphs[0].outputs]
@@ -81,13 +81,13 @@ def _padding(code: int) -> str:
     return "VALID" if code else "SAME_UPPER"
 
 
-def _bias(scope: Scope, operator: LiteOperator, place: int) -> list[str]:
+def _bias(scope: GraphWriter, operator: LiteOperator, place: int) -> list[str]:
     """The bias of a layer, where it has one."""
     there = operator.inputs[place : place + 1]
     return [scope.value(each) for each in there if each >= 0]
 
 
-def _conv(scope: Scope, operator: LiteOperator) -> None:
+def _conv(scope: GraphWriter, operator: LiteOperator) -> None:
     """A convolution: weights (out, height, width, in)."""
     weights = scope.first(operator.inputs[1])
     channels, inner = scope.shape(operator.inputs[0])[-1], scope.shape(operator.inputs[1])[-1]
@@ -96,7 +96,7 @@ def _conv(scope: Scope, operator: LiteOperator) -> None:
     _convolve(scope, operator, weights, groups, dilations, 3)
 
 
-def _depthwise(scope: Scope, operator: LiteOperator) -> None:
+def _depthwise(scope: GraphWriter, operator: LiteOperator) -> None:
     """A convolution of each channel by itself: weights (1, height, width, out)."""
     weights = scope.writer.transposed(scope.value(operator.inputs[1]), (3, 0, 1, 2))
     groups = scope.shape(operator.inputs[0])[-1]
@@ -105,7 +105,7 @@ def _depthwise(scope: Scope, operator: LiteOperator) -> None:
 
 
 def _convolve(
-    scope: Scope,
+    scope: GraphWriter,
     operator: LiteOperator,
     weights: str,
     groups: int,
@@ -135,7 +135,7 @@ def _convolve(
     scope.put_first(result, value)
 
 
-def _conv_transpose(scope: Scope, operator: LiteOperator) -> None:
+def _conv_transpose(scope: GraphWriter, operator: LiteOperator) -> None:
     """``(shape of the result, weights (out, height, width, in), input, bias)``."""
     _, weights, source = operator.inputs[:3]
     turned = scope.writer.transposed(scope.value(weights), (3, 0, 1, 2))
@@ -148,7 +148,7 @@ def _conv_transpose(scope: Scope, operator: LiteOperator) -> None:
     scope.put_first(operator.outputs[0], activated(scope, value, operator.stated(3, "b")))
 
 
-def _conv_3d(scope: Scope, operator: LiteOperator) -> None:
+def _conv_3d(scope: GraphWriter, operator: LiteOperator) -> None:
     """A convolution of a volume: weights (depth, height, width, in, out)."""
     weights = scope.writer.transposed(scope.value(operator.inputs[1]), (4, 3, 0, 1, 2))
     value = scope.writer.node(
@@ -162,7 +162,7 @@ def _conv_3d(scope: Scope, operator: LiteOperator) -> None:
 
 
 def _pool(name: str) -> Rule:
-    def rule(scope: Scope, operator: LiteOperator) -> None:
+    def rule(scope: GraphWriter, operator: LiteOperator) -> None:
         value = scope.writer.node(
             name,
             [scope.first(operator.inputs[0])],
@@ -175,7 +175,7 @@ def _pool(name: str) -> Rule:
     return rule
 
 
-def _linear(scope: Scope, operator: LiteOperator) -> None:
+def _linear(scope: GraphWriter, operator: LiteOperator) -> None:
     """``input weights' + bias``: weights (out, in)."""
     source, weights = operator.inputs[:2]
     rank, inner = len(scope.shape(source)), scope.shape(weights)[-1]
@@ -194,7 +194,7 @@ def _linear(scope: Scope, operator: LiteOperator) -> None:
     scope.put(result, value)
 
 
-def _product(scope: Scope, operator: LiteOperator) -> None:
+def _product(scope: GraphWriter, operator: LiteOperator) -> None:
     """A product of matrices, each of which may be transposed."""
     factors = []
     for field, place in enumerate(operator.inputs[:2]):
@@ -205,14 +205,14 @@ def _product(scope: Scope, operator: LiteOperator) -> None:
     scope.put(operator.outputs[0], scope.writer.node("MatMul", factors))
 
 
-def _concat(scope: Scope, operator: LiteOperator) -> None:
+def _concat(scope: GraphWriter, operator: LiteOperator) -> None:
     values, axis, is_map = along(scope, operator, operator.stated(0))
     value = _both_ways(scope, values) or scope.writer.node("Concat", values, axis=axis)
     value = activated(scope, value, operator.stated(1, "b"))
     (scope.put_first if is_map else scope.put)(operator.outputs[0], value)
 
 
-def _gathered(scope: Scope, operator: LiteOperator) -> None:
+def _gathered(scope: GraphWriter, operator: LiteOperator) -> None:
     """``(table, index)``."""
     table, index = operator.inputs[:2]
     if operator.stated(1):
@@ -224,7 +224,7 @@ def _gathered(scope: Scope, operator: LiteOperator) -> None:
     scope.put(operator.outputs[0], value)
 
 
-def _looked_up(scope: Scope, operator: LiteOperator) -> None:
+def _looked_up(scope: GraphWriter, operator: LiteOperator) -> None:
     """``(index, table)``."""
     index, table = operator.inputs[:2]
     value = scope.writer.node("Gather", [scope.value(table), scope.value(index)], axis=0)
@@ -240,7 +240,7 @@ def _plain(name: str, operands: int | None = None, **stated: Any) -> Rule:  # no
         stated: Attributes.
     """
 
-    def rule(scope: Scope, operator: LiteOperator) -> None:
+    def rule(scope: GraphWriter, operator: LiteOperator) -> None:
         places = [place for place in operator.inputs[:operands] if place >= 0]
         value = scope.writer.node(name, [scope.value(place) for place in places], **stated)
         for result in operator.outputs:
@@ -249,37 +249,37 @@ def _plain(name: str, operands: int | None = None, **stated: Any) -> Rule:  # no
     return rule
 
 
-def _turned(scope: Scope, operator: LiteOperator) -> None:
+def _turned(scope: GraphWriter, operator: LiteOperator) -> None:
     source = scope.value(operator.inputs[0])
     value = scope.writer.node("ReverseSequence", [source])
     scope.turned[value] = source
     scope.put(operator.outputs[0], value)
 
 
-def _shape_of(scope: Scope, operator: LiteOperator) -> None:
+def _shape_of(scope: GraphWriter, operator: LiteOperator) -> None:
     """The shape of a value, which the file states."""
     scope.put(operator.outputs[0], scope.writer.numbers(scope.shape(operator.inputs[0])))
 
 
-def _filled(scope: Scope, operator: LiteOperator) -> None:
+def _filled(scope: GraphWriter, operator: LiteOperator) -> None:
     scope.put(operator.outputs[0], scope.writer.blank(scope.shape(operator.outputs[0])))
 
 
-def _handle(scope: Scope, operator: LiteOperator) -> None:
+def _handle(scope: GraphWriter, operator: LiteOperator) -> None:
     """What stands for a variable."""
     name = variable_of(operator)
     scope.variables.setdefault(name, None)
     scope.bind(operator.outputs[0], name)
 
 
-def _once(scope: Scope, operator: LiteOperator) -> None:
+def _once(scope: GraphWriter, operator: LiteOperator) -> None:
     """A graph that runs before all others: it gives variables what they begin with."""
     inner = scope.inner(operator.stated(0))
     if any(each.name == "ASSIGN_VARIABLE" for each in inner.operators):
         inner.write()
 
 
-def _assigned(scope: Scope, operator: LiteOperator) -> None:
+def _assigned(scope: GraphWriter, operator: LiteOperator) -> None:
     """``(handle, value)``. A variable that each run assigns holds data."""
     handle, value = operator.inputs[:2]
     name = scope.value(handle)
@@ -287,7 +287,7 @@ def _assigned(scope: Scope, operator: LiteOperator) -> None:
         scope.variables[name] = scope.value(value)
 
 
-def _read(scope: Scope, operator: LiteOperator) -> None:
+def _read(scope: GraphWriter, operator: LiteOperator) -> None:
     """What a variable holds: weights, or data that was kept from the run before."""
     held = scope.variables.get(scope.value(operator.inputs[0]))
     if held is None:
@@ -295,13 +295,13 @@ def _read(scope: Scope, operator: LiteOperator) -> None:
     scope.put(operator.outputs[0], held)
 
 
-def _normed(scope: Scope, operator: LiteOperator) -> None:
+def _normed(scope: GraphWriter, operator: LiteOperator) -> None:
     values, axis, is_map = along(scope, operator, -1)
     value = scope.writer.node("LpNormalization", values, axis=axis, p=2)
     (scope.put_first if is_map else scope.put)(operator.outputs[0], value)
 
 
-def _response_norm(scope: Scope, operator: LiteOperator) -> None:
+def _response_norm(scope: GraphWriter, operator: LiteOperator) -> None:
     size = 2 * operator.stated(0) + 1
     value = scope.writer.node("LRN", [scope.first(operator.inputs[0])], size=size)
     scope.put_first(operator.outputs[0], value)
@@ -343,7 +343,7 @@ def _cells(name: str, *sides: _Cells, time: int | None = None, merges: int | Non
         merges: The field that says whether both directions are one result.
     """
 
-    def rule(scope: Scope, operator: LiteOperator) -> None:
+    def rule(scope: GraphWriter, operator: LiteOperator) -> None:
         source, result = operator.inputs[0], operator.outputs[0]
         shape = scope.shape(source)
         # Both directions of a layer had time first before there was a choice.
@@ -371,13 +371,13 @@ def _cells(name: str, *sides: _Cells, time: int | None = None, merges: int | Non
     return rule
 
 
-def _lstm_step(scope: Scope, operator: LiteOperator) -> None:
+def _lstm_step(scope: GraphWriter, operator: LiteOperator) -> None:
     side = _BASIC if len(operator.inputs) == _BASIC_INPUTS else _LSTM
     _cells("LSTM", side)(scope, operator)
 
 
 def _weights_of(
-    scope: Scope, operator: LiteOperator, sides: Sequence[_Cells]
+    scope: GraphWriter, operator: LiteOperator, sides: Sequence[_Cells]
 ) -> tuple[list[str], int]:
     """Names of the weights of a recurrent layer, and how many states it has."""
     weights, states = [], 0
@@ -395,7 +395,7 @@ def _weights_of(
 
 
 def _recurrent(
-    scope: Scope, name: str, value: str, weights: Sequence[str], states: int, directions: int
+    scope: GraphWriter, name: str, value: str, weights: Sequence[str], states: int, directions: int
 ) -> str:
     """A recurrent layer of the standard: its result is (time, directions, batch, states)."""
     return scope.writer.node(
@@ -406,7 +406,7 @@ def _recurrent(
     )
 
 
-def _both_ways(scope: Scope, values: Sequence[str]) -> str | None:
+def _both_ways(scope: GraphWriter, values: Sequence[str]) -> str | None:
     """Two layers of one sequence as one layer, where one layer reads it from the end.
 
     Keras writes a layer of both directions so.
@@ -424,13 +424,13 @@ def _both_ways(scope: Scope, values: Sequence[str]) -> str | None:
     return scope.writer.node(forward[0], [forward[1], *forward[2], *backward[2]])
 
 
-def _joined(scope: Scope, places: Sequence[int], shape: Shape) -> str:
+def _joined(scope: GraphWriter, places: Sequence[int], shape: Shape) -> str:
     """The weights of several gates as one."""
     buffers = " ".join(str(scope.tensor(place).buffer) for place in places)
     return scope.writer.weight(f"buffers {buffers}", shape)
 
 
-def _called(scope: Scope, operator: LiteOperator, number: int) -> None:
+def _called(scope: GraphWriter, operator: LiteOperator, number: int) -> None:
     """A graph of the file in the place of an operator."""
     inner = scope.inner(number)
     for place, given in zip(inner.inputs, operator.inputs, strict=True):
@@ -440,16 +440,16 @@ def _called(scope: Scope, operator: LiteOperator, number: int) -> None:
         scope.put(result, inner.value(place))
 
 
-def _call(scope: Scope, operator: LiteOperator) -> None:
+def _call(scope: GraphWriter, operator: LiteOperator) -> None:
     _called(scope, operator, operator.stated(0))
 
 
-def _composite(scope: Scope, operator: LiteOperator) -> None:
+def _composite(scope: GraphWriter, operator: LiteOperator) -> None:
     """An operator that the file also gives as a graph of simpler ones."""
     _called(scope, operator, operator.further.number(1) if operator.further else -1)
 
 
-def _choice(scope: Scope, operator: LiteOperator) -> None:
+def _choice(scope: GraphWriter, operator: LiteOperator) -> None:
     """One of two graphs: ``(condition, inputs of both)``."""
     condition, *given = operator.inputs
     values = [scope.value(place) for place in given]
@@ -466,7 +466,7 @@ def _choice(scope: Scope, operator: LiteOperator) -> None:
     scope.writer.node("If", [scope.value(condition)], *names, **branches)
 
 
-def _loop(scope: Scope, operator: LiteOperator) -> None:
+def _loop(scope: GraphWriter, operator: LiteOperator) -> None:
     """A graph that is run on its own results: one step, whose states are data."""
     number = operator.stated(1)
     inner = scope.inner(number)
@@ -498,7 +498,7 @@ _OF_CELLS: Final = frozenset((
 ))  # fmt: skip
 
 
-def _is_loop_of_cells(scope: Scope, operator: LiteOperator, inner: Scope) -> bool:
+def _is_loop_of_cells(scope: GraphWriter, operator: LiteOperator, inner: GraphWriter) -> bool:
     """Write a loop over the cells of one layer as the layer, where it is one.
 
     Keras writes recurrent layers so: time comes first, and the states begin with zeros. A loop with
@@ -533,7 +533,7 @@ def _is_loop_of_cells(scope: Scope, operator: LiteOperator, inner: Scope) -> boo
 
 
 def _vectors(
-    inner: Scope, linear: Sequence[LiteOperator], named: Mapping[str, Sequence[LiteOperator]]
+    inner: GraphWriter, linear: Sequence[LiteOperator], named: Mapping[str, Sequence[LiteOperator]]
 ) -> list[int]:
     """The biases of a cell."""
     operators = (*linear, *named.get("ADD", ()))
@@ -542,20 +542,20 @@ def _vectors(
     return [place for place in vectors if inner.tensor(place).is_learned]
 
 
-def _learned(inner: Scope) -> set[int]:
+def _learned(inner: GraphWriter) -> set[int]:
     """The weights that the operators of a graph read."""
     read = (place for each in inner.operators for place in each.inputs if place >= 0)
     return {place for place in read if inner.tensor(place).is_learned}
 
 
-def _is_given_weights(scope: Scope, operator: LiteOperator, inner: Scope) -> bool:
+def _is_given_weights(scope: GraphWriter, operator: LiteOperator, inner: GraphWriter) -> bool:
     """Whether a loop is given weights from outside, which no step changes."""
     passed = zip(operator.inputs, inner.inputs, inner.outputs, strict=True)
     return any(scope.tensor(given).is_learned and one == other for given, one, other in passed)
 
 
 def _put_states(
-    scope: Scope, operator: LiteOperator, inner: Scope, layer: str, states: int
+    scope: GraphWriter, operator: LiteOperator, inner: GraphWriter, layer: str, states: int
 ) -> None:
     """Note what a loop over cells gives: all steps, the last one, and what is no state."""
     steps = scope.writer.node("Identity", [layer])

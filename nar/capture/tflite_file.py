@@ -75,7 +75,7 @@ class Content:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class BufferTable:
     """A table of a FlatBuffer: fields by their number, each there or left out.
 
     Attributes:
@@ -100,10 +100,10 @@ class Table:
         place = self._place(field)
         return default if place is None else self.content.number(place, kind)
 
-    def table(self, field: int) -> "Table | None":
+    def table(self, field: int) -> "BufferTable | None":
         """A table."""
         place = self._place(field)
-        return None if place is None else Table(self.content, self._buffer_at(place))
+        return None if place is None else BufferTable(self.content, self._buffer_at(place))
 
     def list(self, field: int) -> tuple[int, int]:
         """Where the entries of a list begin, and how many there are."""
@@ -117,13 +117,13 @@ class Table:
         """A list of numbers."""
         return self.content.numbers(*self.list(field), kind)
 
-    def tables(self, field: int) -> "tuple[Table, ...]":
+    def tables(self, field: int) -> "tuple[BufferTable, ...]":
         """A list of tables."""
         start, count = self.list(field)
         offsets = self.content.numbers(start, count, "I")
         places = range(start, start + 4 * count, 4)
         return tuple(
-            Table(self.content, place + offset)
+            BufferTable(self.content, place + offset)
             for place, offset in zip(places, offsets, strict=True)
         )
 
@@ -186,8 +186,8 @@ class LiteOperator:
     name: str
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    options: Table | None
-    further: Table | None
+    options: BufferTable | None
+    further: BufferTable | None
 
     def stated(self, field: int, kind: str = "i", default: int = 0) -> int:
         """A number that it states."""
@@ -223,7 +223,7 @@ def read_lite(content: mmap | bytes) -> tuple[LiteGraph, ...]:
     read = Content(content)
     if read.few(4, 4) != b"TFL3":
         raise ValueError("wanted a TensorFlow Lite model of version 3, came another file")
-    model = Table(read, read.number(0, "I"))
+    model = BufferTable(read, read.number(0, "I"))
     codes = [_name_of(code) for code in model.tables(1)]
     buffers = model.tables(4)
     graphs = tuple(_graph(each, codes, buffers) for each in model.tables(2))
@@ -232,7 +232,7 @@ def read_lite(content: mmap | bytes) -> tuple[LiteGraph, ...]:
     return graphs
 
 
-def _name_of(code: Table) -> str:
+def _name_of(code: BufferTable) -> str:
     """The name of an operator, by its code."""
     number = max(code.number(0, "b"), code.number(3))
     if number == _CUSTOM:
@@ -240,7 +240,7 @@ def _name_of(code: Table) -> str:
     return BUILT_IN[number] if 0 <= number < len(BUILT_IN) else f"operator {number}"
 
 
-def _graph(graph: Table, codes: list[str], buffers: tuple[Table, ...]) -> LiteGraph:
+def _graph(graph: BufferTable, codes: list[str], buffers: tuple[BufferTable, ...]) -> LiteGraph:
     _, count = graph.list(3)
     if count > MOST_OPERATORS:
         raise ValueError(f"wanted at most {MOST_OPERATORS:,} operators, came {count:,}")
@@ -270,7 +270,7 @@ def _at(entries: Sequence[_Entry], place: int, what: str) -> _Entry:
     return entries[place]
 
 
-def _tensor(tensor: Table, buffers: tuple[Table, ...]) -> LiteTensor:
+def _tensor(tensor: BufferTable, buffers: tuple[BufferTable, ...]) -> LiteTensor:
     shape, kind = tensor.numbers(0), tensor.number(1, "b")
     if min(shape, default=0) < 0:
         raise ValueError(f"wanted extents of 0 or more, came the shape {shape}")
@@ -296,7 +296,7 @@ def _tensor(tensor: Table, buffers: tuple[Table, ...]) -> LiteTensor:
     return LiteTensor(tensor.text(3), shape, is_float, number, length > 0, is_state, few)
 
 
-def _as_floats(few: Numbers, quantisation: Table) -> Numbers | None:
+def _as_floats(few: Numbers, quantisation: BufferTable) -> Numbers | None:
     """The number that a quantised number stands for; None for several."""
     if few.size != 1:
         return None
@@ -304,7 +304,7 @@ def _as_floats(few: Numbers, quantisation: Table) -> Numbers | None:
     return np.asarray((few.astype(np.float64) - (zeros or (0,))[0]) * scales[0], np.float32)
 
 
-def _stored(buffer: Table) -> tuple[int, int]:
+def _stored(buffer: BufferTable) -> tuple[int, int]:
     """Where the numbers of a buffer begin, and how many bytes they have.
 
     A file of more than two gigabytes has them behind the tables.

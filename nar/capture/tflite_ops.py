@@ -30,7 +30,7 @@ def _to_last(rank: int) -> tuple[int, ...]:
     return (0, *range(2, rank), 1)
 
 
-class Scope:
+class GraphWriter:
     """Writes one graph of a file.
 
     Values have the number of their tensor. Each is known with channels last, with channels first,
@@ -80,10 +80,10 @@ class Scope:
         self.variables: dict[str, str | None] = {}
         self.changed = _changed_variables(graphs) if not above else frozenset()
 
-    def inner(self, number: int) -> "Scope":
+    def inner(self, number: int) -> "GraphWriter":
         """The scope of a graph that an operator of this one runs."""
         self.writer.count()
-        inner = Scope(self._graphs, number, self.writer, self._rules, self._above)
+        inner = GraphWriter(self._graphs, number, self.writer, self._rules, self._above)
         inner.variables, inner.changed = self.variables, self.changed
         return inner
 
@@ -202,7 +202,7 @@ class Scope:
         )
 
 
-Rule: TypeAlias = Callable[[Scope, LiteOperator], None]
+Rule: TypeAlias = Callable[[GraphWriter, LiteOperator], None]
 
 
 def variable_of(handle: LiteOperator) -> str:
@@ -237,7 +237,7 @@ _ACTIVATIONS: Final[Mapping[int, tuple[str, tuple[float, ...]]]] = {
 }
 
 
-def activated(scope: Scope, value: str, code: int) -> str:
+def activated(scope: GraphWriter, value: str, code: int) -> str:
     """A value behind a fused activation."""
     operator, bounds = _ACTIVATIONS.get(code, ("", ()))
     if not operator:
@@ -246,7 +246,7 @@ def activated(scope: Scope, value: str, code: int) -> str:
     return scope.writer.node(operator, [value, *limits])
 
 
-def _lifted(scope: Scope, place: int, rank: int) -> str:
+def _lifted(scope: GraphWriter, place: int, rank: int) -> str:
     """An operand of arithmetic with channels first, of as many axes as the result has."""
     shape = scope.shape(place)
     if len(shape) == rank:
@@ -257,7 +257,7 @@ def _lifted(scope: Scope, place: int, rank: int) -> str:
     return scope.writer.transposed(scope.writer.reshaped(scope.value(place), full), _to_first(rank))
 
 
-def _is_map(scope: Scope, operator: LiteOperator) -> bool:
+def _is_map(scope: GraphWriter, operator: LiteOperator) -> bool:
     """Whether an operator works on maps of features, and keeps their axes."""
     rank = len(scope.shape(operator.outputs[0]))
     return any(
@@ -267,7 +267,7 @@ def _is_map(scope: Scope, operator: LiteOperator) -> bool:
 
 
 def _apply(
-    scope: Scope, operator: LiteOperator, write: Callable[[list[str]], str], fused: int = 0
+    scope: GraphWriter, operator: LiteOperator, write: Callable[[list[str]], str], fused: int = 0
 ) -> None:
     """Write an operator that works on each number, with the channels where its operands have them.
 
@@ -297,7 +297,7 @@ def elementwise(name: str, *, activation: int | None = None, **stated: Any) -> R
         stated: Attributes.
     """
 
-    def rule(scope: Scope, operator: LiteOperator) -> None:
+    def rule(scope: GraphWriter, operator: LiteOperator) -> None:
         fused = 0 if activation is None else operator.stated(activation, "b")
         _apply(scope, operator, lambda values: scope.writer.node(name, values, **stated), fused)
 
@@ -307,7 +307,7 @@ def elementwise(name: str, *, activation: int | None = None, **stated: Any) -> R
 def clipped(*bounds: float) -> Rule:
     """A cut at bounds."""
 
-    def rule(scope: Scope, operator: LiteOperator) -> None:
+    def rule(scope: GraphWriter, operator: LiteOperator) -> None:
         limits = [scope.writer.numbers(bound, np.float32) for bound in bounds]
         _apply(scope, operator, lambda values: scope.writer.node("Clip", [*values, *limits]))
 
@@ -317,7 +317,7 @@ def clipped(*bounds: float) -> Rule:
 def chain(*names: str) -> Rule:
     """Operators one after another, the first of all operands."""
 
-    def write(scope: Scope, values: list[str]) -> str:
+    def write(scope: GraphWriter, values: list[str]) -> str:
         for name in names:
             values = [scope.writer.node(name, values)]
         return values[0]
@@ -325,12 +325,12 @@ def chain(*names: str) -> Rule:
     return lambda scope, operator: _apply(scope, operator, partial(write, scope))
 
 
-def squared(scope: Scope, operator: LiteOperator) -> None:
+def squared(scope: GraphWriter, operator: LiteOperator) -> None:
     """A product of a value with itself."""
     _apply(scope, operator, lambda values: scope.writer.node("Mul", values * 2))
 
 
-def squared_difference(scope: Scope, operator: LiteOperator) -> None:
+def squared_difference(scope: GraphWriter, operator: LiteOperator) -> None:
     """The difference of two values, squared."""
 
     def write(values: list[str]) -> str:
@@ -339,7 +339,7 @@ def squared_difference(scope: Scope, operator: LiteOperator) -> None:
     _apply(scope, operator, write)
 
 
-def opposite(scope: Scope, operator: LiteOperator) -> None:
+def opposite(scope: GraphWriter, operator: LiteOperator) -> None:
     """The opposite of a value."""
 
     def write(values: list[str]) -> str:
@@ -351,7 +351,7 @@ def opposite(scope: Scope, operator: LiteOperator) -> None:
     _apply(scope, operator, write)
 
 
-def multiplied(scope: Scope, operator: LiteOperator) -> None:
+def multiplied(scope: GraphWriter, operator: LiteOperator) -> None:
     """A product."""
 
     def write(values: list[str]) -> str:
@@ -364,7 +364,7 @@ def multiplied(scope: Scope, operator: LiteOperator) -> None:
     _apply(scope, operator, write, operator.stated(0, "b"))
 
 
-def added(scope: Scope, operator: LiteOperator) -> None:
+def added(scope: GraphWriter, operator: LiteOperator) -> None:
     """A sum. ``shift + -mean * scale``, as Keras writes norms, is ``shift - mean * scale``."""
 
     def write(values: list[str]) -> str:
@@ -376,13 +376,13 @@ def added(scope: Scope, operator: LiteOperator) -> None:
     _apply(scope, operator, write, operator.stated(0, "b"))
 
 
-def inverse_root(scope: Scope, operator: LiteOperator) -> None:
+def inverse_root(scope: GraphWriter, operator: LiteOperator) -> None:
     """One over the root."""
     power = scope.writer.numbers(-0.5, np.float32)
     _apply(scope, operator, lambda values: scope.writer.node("Pow", [*values, power]))
 
 
-def passed_on(scope: Scope, operator: LiteOperator) -> None:
+def passed_on(scope: GraphWriter, operator: LiteOperator) -> None:
     """A result that is the first operand: numbers in fewer bits, or in another type."""
     source, result = operator.inputs[0], operator.outputs[0]
     if scope.is_first(source):
@@ -391,7 +391,7 @@ def passed_on(scope: Scope, operator: LiteOperator) -> None:
         scope.put(result, scope.value(source))
 
 
-def along(scope: Scope, operator: LiteOperator, axis: int) -> tuple[list[str], int, bool]:
+def along(scope: GraphWriter, operator: LiteOperator, axis: int) -> tuple[list[str], int, bool]:
     """Operands of one rank, with the axis along which an operator works.
 
     Returns:
@@ -408,7 +408,7 @@ def along(scope: Scope, operator: LiteOperator, axis: int) -> tuple[list[str], i
 def softmax(name: str) -> Rule:
     """A softmax along the last axis, or its logarithm."""
 
-    def rule(scope: Scope, operator: LiteOperator) -> None:
+    def rule(scope: GraphWriter, operator: LiteOperator) -> None:
         values, axis, is_map = along(scope, operator, -1)
         value = scope.writer.node(name, values, axis=axis)
         (scope.put_first if is_map else scope.put)(operator.outputs[0], value)
@@ -419,7 +419,7 @@ def softmax(name: str) -> Rule:
 def reduced(name: str) -> Rule:
     """A reduction over the axes of the second operand."""
 
-    def rule(scope: Scope, operator: LiteOperator) -> None:
+    def rule(scope: GraphWriter, operator: LiteOperator) -> None:
         source, given = operator.inputs[:2]
         rank, axes = len(scope.shape(source)), scope.numbers(given)
         keeps = int(operator.stated(0, "?"))
@@ -440,13 +440,13 @@ def reduced(name: str) -> Rule:
     return rule
 
 
-def reshaped(scope: Scope, operator: LiteOperator) -> None:
+def reshaped(scope: GraphWriter, operator: LiteOperator) -> None:
     """The same numbers in another shape."""
     result = operator.outputs[0]
     scope.put(result, scope.writer.reshaped(scope.value(operator.inputs[0]), scope.shape(result)))
 
 
-def transposed(scope: Scope, operator: LiteOperator) -> None:
+def transposed(scope: GraphWriter, operator: LiteOperator) -> None:
     """The same numbers with their axes in another order."""
     source, given = operator.inputs[:2]
     order = scope.numbers(given)
@@ -457,7 +457,7 @@ def transposed(scope: Scope, operator: LiteOperator) -> None:
 def padded(**mode: str) -> Rule:
     """A border around a value: ``(input, (axes, before and after), fill)``."""
 
-    def rule(scope: Scope, operator: LiteOperator) -> None:
+    def rule(scope: GraphWriter, operator: LiteOperator) -> None:
         source, given, *fill = operator.inputs
         rank, amounts, result = len(scope.shape(source)), scope.numbers(given), operator.outputs[0]
         fills = [scope.value(place) for place in fill]
@@ -479,7 +479,7 @@ def padded(**mode: str) -> Rule:
 def resized(mode: str) -> Rule:
     """A map of features of another height and width."""
 
-    def rule(scope: Scope, operator: LiteOperator) -> None:
+    def rule(scope: GraphWriter, operator: LiteOperator) -> None:
         source, result = operator.inputs[0], operator.outputs[0]
         batch, height, width, channels = scope.shape(result)
         sizes = scope.writer.numbers([batch, channels, height, width])
@@ -492,7 +492,7 @@ def resized(mode: str) -> Rule:
 def shuffled(name: str) -> Rule:
     """Channels become places, or places channels."""
 
-    def rule(scope: Scope, operator: LiteOperator) -> None:
+    def rule(scope: GraphWriter, operator: LiteOperator) -> None:
         value = scope.writer.node(
             name, [scope.first(operator.inputs[0])], blocksize=operator.stated(0, default=1)
         )
@@ -501,7 +501,7 @@ def shuffled(name: str) -> Rule:
     return rule
 
 
-def sliced(scope: Scope, operator: LiteOperator) -> None:
+def sliced(scope: GraphWriter, operator: LiteOperator) -> None:
     """``(input, first places, extents)``."""
     source, begin, size = operator.inputs[:3]
     starts, sizes = scope.numbers(begin), scope.numbers(size)
@@ -517,7 +517,7 @@ def sliced(scope: Scope, operator: LiteOperator) -> None:
     _cut_out(scope, operator, [scope.writer.numbers(starts), scope.writer.numbers(ends)])
 
 
-def strided(scope: Scope, operator: LiteOperator) -> None:
+def strided(scope: GraphWriter, operator: LiteOperator) -> None:
     """``(input, first places, ends, steps)``, with masks of the axes that are taken otherwise."""
     source, *places = operator.inputs[:4]
     given = [scope.numbers(place) for place in places]
@@ -541,7 +541,7 @@ def strided(scope: Scope, operator: LiteOperator) -> None:
     _cut_out(scope, operator, [scope.writer.numbers(each) for each in cut])
 
 
-def _cut_out(scope: Scope, operator: LiteOperator, bounds: list[str]) -> None:
+def _cut_out(scope: GraphWriter, operator: LiteOperator, bounds: list[str]) -> None:
     result = operator.outputs[0]
     value = scope.writer.node("Slice", [scope.value(operator.inputs[0]), *bounds])
     scope.put(result, scope.writer.reshaped(value, scope.shape(result)))
@@ -555,7 +555,7 @@ def split(source: int, axis: int) -> Rule:
         axis: Which operand says along which axis.
     """
 
-    def rule(scope: Scope, operator: LiteOperator) -> None:
+    def rule(scope: GraphWriter, operator: LiteOperator) -> None:
         place = operator.inputs[source]
         along, rank = scope.numbers(operator.inputs[axis]), len(scope.shape(place))
         if along is None:
@@ -570,14 +570,14 @@ def split(source: int, axis: int) -> Rule:
     return rule
 
 
-def parts(scope: Scope, value: str, widths: Sequence[int], axis: int) -> list[str]:
+def parts(scope: GraphWriter, value: str, widths: Sequence[int], axis: int) -> list[str]:
     """Names of the parts of a value that is cut along an axis."""
     names = [f"{value}/part {number}" for number in range(len(widths))]
     scope.writer.node("Split", [value, scope.writer.numbers(widths)], *names, axis=axis)
     return names
 
 
-def unpacked(scope: Scope, operator: LiteOperator) -> None:
+def unpacked(scope: GraphWriter, operator: LiteOperator) -> None:
     """A cut into the places of an axis, which is left out."""
     source = operator.inputs[0]
     axis = operator.stated(1) % len(scope.shape(source))
@@ -586,7 +586,7 @@ def unpacked(scope: Scope, operator: LiteOperator) -> None:
         scope.put(place, scope.writer.reshaped(name, scope.shape(place)))
 
 
-def packed(scope: Scope, operator: LiteOperator) -> None:
+def packed(scope: GraphWriter, operator: LiteOperator) -> None:
     """Values on a new axis."""
     result = operator.outputs[0]
     axis = operator.stated(1) % len(scope.shape(result))

@@ -17,8 +17,8 @@ from nar.base.process import raise_in_thread
 from nar.cli.search_command import Finding, show_relatives
 from nar.own.unwrapping import unwrapped
 from nar.own.watching import (
-    Call,
     CallWatcher,
+    ProgramCall,
     Wanted,
     architecture_of_call,
     is_first_rank,
@@ -76,7 +76,7 @@ class _Asker:
         """Whether the program has made the call."""
         return self._asked is not None or self._failure is not None
 
-    def take(self, call: Call) -> None:
+    def take(self, call: ProgramCall) -> None:
         """Capture the model; then show the answer, or end the program, which comes first."""
         stderr.print(f"{_kind(call)} was called: {stated_inputs(call)}", style="dim")
         try:
@@ -177,7 +177,7 @@ def _run(program: Program, output: TextIO) -> None:
         raise SystemExit(1) from None
 
 
-def _kind(call: Call) -> str:
+def _kind(call: ProgramCall) -> str:
     return type(unwrapped(call.module)).__name__
 
 

@@ -13,7 +13,7 @@ import grpc
 from google.protobuf.message import Message
 
 from nar.base.errors import ConfigError, NarError
-from nar.base.files import Watched
+from nar.base.files import WatchedFiles
 from nar.client.remote import error_of_call
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 from nar.wire.addresses import hosts_of, is_loopback
@@ -202,7 +202,7 @@ class Callers:
             self._living.add(caller)
             return caller
 
-        self._newest = Watched("the certificates of a client", files, open_another)
+        self._newest = WatchedFiles("the certificates of a client", files, open_another)
 
     def current(self) -> Caller:
         """The caller of a call that begins now; to be held until the call has ended."""

@@ -16,7 +16,7 @@ from nar.graphs.ops import op_name
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangedModel:
     """A model whose exact fingerprint has changed.
 
     Attributes:
@@ -51,7 +51,7 @@ class Comparison:
     before: int
     after: int
     equal: int
-    changed: tuple[Change, ...]
+    changed: tuple[ChangedModel, ...]
     gone: tuple[str, ...]
     new: tuple[str, ...]
     relabelled: tuple[str, ...]
@@ -85,7 +85,7 @@ def compare(older: Location, newer: Location) -> Comparison:
     known = {one.labels.name: one for one in _summaries(older)}
     before = len(known)
     new, relabelled, resized = [], [], []
-    changed: list[Change] = []
+    changed: list[ChangedModel] = []
     equal = after = 0
     for now in _summaries(newer):
         after += 1
@@ -127,10 +127,10 @@ def _without_version(labels: Labels) -> tuple[str, ...]:
     return (labels.family, labels.task, labels.tier, labels.backbone, labels.source)
 
 
-def _change(then: _Summary, now: _Summary) -> Change:
+def _change(then: _Summary, now: _Summary) -> ChangedModel:
     more, fewer = Counter(now.operators), Counter(then.operators)
     same_design = then.topology == now.topology
-    return Change(now.labels.name, _names(more - fewer), _names(fewer - more), same_design)
+    return ChangedModel(now.labels.name, _names(more - fewer), _names(fewer - more), same_design)
 
 
 def _names(operators: Counter[int]) -> tuple[str, ...]:

@@ -43,7 +43,7 @@ _KEYS: Final = tuple(
 )
 # Chosen: distances between equal operators that may be the size of a block.
 _CANDIDATES: Final = 4
-# The level of `Coded.levels` that compares operators by themselves.
+# The level of `AlignedGraph.levels` that compares operators by themselves.
 KEYED: Final = 2
 _POOLS: Final = ("max_pool", "avg_pool", "adaptive_avg_pool", "adaptive_max_pool", "lp_pool")
 
@@ -63,7 +63,7 @@ _CLASSES: Final = np.select(
 LAYER_CLASSES: Final = frozenset(_CLASSES[: len(OPS)][HAS_WEIGHTS[: len(OPS)]].tolist())
 
 
-class Coded:
+class AlignedGraph:
     """A graph with what its operators are compared by.
 
     Attributes:
@@ -115,7 +115,7 @@ def _crossing(graph: ComputationalGraph) -> Integers:
     return np.cumsum(change)
 
 
-def _stack(side: Coded) -> tuple[range, int] | None:
+def _stack(side: AlignedGraph) -> tuple[range, int] | None:
     """The nodes of the longest run of a block that follows itself, and the size of the block.
 
     None where it is less than half of the graph.
@@ -154,7 +154,9 @@ def gaps_of(
             yield range(left + 1, until), range(right + 1, to)
 
 
-def slid(pairs: Sequence[tuple[int, int]], sides: tuple[Coded, Coded]) -> list[tuple[int, int]]:
+def slid(
+    pairs: Sequence[tuple[int, int]], sides: tuple[AlignedGraph, AlignedGraph]
+) -> list[tuple[int, int]]:
     """Slide what only one graph has to where it fits best.
 
     ``a [b a] b`` and ``[a b] a b`` and ``a b [a b]`` lack the same: the pairs around should agree
@@ -185,7 +187,7 @@ class _Slide:
 
     def __init__(
         self,
-        sides: tuple[Coded, Coded],
+        sides: tuple[AlignedGraph, AlignedGraph],
         side: int,
         gap: range,
         place: int,
@@ -259,7 +261,7 @@ class _Slide:
 
 
 def by_layers(
-    pairs: Sequence[tuple[int, int]], sides: tuple[Coded, Coded]
+    pairs: Sequence[tuple[int, int]], sides: tuple[AlignedGraph, AlignedGraph]
 ) -> list[tuple[int, int]]:
     """Where two operators changed their order, keep the pair of operators with weights.
 
@@ -281,7 +283,7 @@ def by_layers(
 
 
 def moved_pairs(
-    pairs: Sequence[tuple[int, int]], sides: tuple[Coded, Coded]
+    pairs: Sequence[tuple[int, int]], sides: tuple[AlignedGraph, AlignedGraph]
 ) -> Iterator[tuple[int, int]]:
     """Pair what stands elsewhere in the order: a branch that became deeper than another one."""
     gaps = list(gaps_of(pairs, (len(sides[0].plain), len(sides[1].plain))))
@@ -315,7 +317,7 @@ def _take(
 
 def _beside(
     neighbours: str,
-    sides: tuple[Coded, Coded],
+    sides: tuple[AlignedGraph, AlignedGraph],
     left: Set[int],
     right: Set[int],
     counterpart: Mapping[int, int],
@@ -341,7 +343,7 @@ def _beside(
 
 
 def _swapped(
-    gaps: Sequence[tuple[range, range]], sides: tuple[Coded, Coded]
+    gaps: Sequence[tuple[range, range]], sides: tuple[AlignedGraph, AlignedGraph]
 ) -> Iterator[tuple[int, int]]:
     """Branches of equal classes that changed their order: one is gone where the other one came."""
     waiting: defaultdict[tuple[int, ...], list[tuple[int, int, range]]] = defaultdict(list)
@@ -416,7 +418,7 @@ def align(first: ComputationalGraph, second: ComputationalGraph) -> Alignment:
         first: A graph.
         second: Another one.
     """
-    sides = (Coded(first), Coded(second))
+    sides = (AlignedGraph(first), AlignedGraph(second))
     whole = (range(first.nodes), range(second.nodes))
     found = [_aligned(sides, levels, *whole) for levels in _STRATEGIES]
     equally_deep = _equally_deep(sides)
@@ -426,7 +428,7 @@ def align(first: ComputationalGraph, second: ComputationalGraph) -> Alignment:
 
 
 def _aligned(
-    sides: tuple[Coded, Coded],
+    sides: tuple[AlignedGraph, AlignedGraph],
     levels: Sequence[int],
     first: Sequence[int],
     second: Sequence[int],
@@ -456,7 +458,7 @@ def _aligned(
 def _left_over(
     pairs: Sequence[tuple[int, int]],
     moved: Sequence[tuple[int, int]],
-    sides: tuple[Coded, Coded],
+    sides: tuple[AlignedGraph, AlignedGraph],
 ) -> Iterator[Gap]:
     """What has no counterpart; blocks of a stack are kept apart from what stands beside them."""
     gone = {one for one, _ in moved}, {other for _, other in moved}
@@ -473,7 +475,7 @@ def _left_over(
             yield from (Gap((), part) for part in _parts(second, sides[1]))
 
 
-def _parts(nodes: tuple[int, ...], side: Coded) -> Iterator[tuple[int, ...]]:
+def _parts(nodes: tuple[int, ...], side: AlignedGraph) -> Iterator[tuple[int, ...]]:
     """Some nodes in a row, taken apart into blocks of the stack, and what is before and behind."""
     step = side.stack[1] if side.stack else len(nodes) + 1
     whole, rest = divmod(len(nodes), step)
@@ -492,7 +494,7 @@ def _parts(nodes: tuple[int, ...], side: Coded) -> Iterator[tuple[int, ...]]:
 
 
 def _cost(
-    pairs: Sequence[tuple[int, int]], gaps: Sequence[Gap], sides: tuple[Coded, Coded]
+    pairs: Sequence[tuple[int, int]], gaps: Sequence[Gap], sides: tuple[AlignedGraph, AlignedGraph]
 ) -> float:
     """How long it takes to say what is not the same: different edits count, and places little."""
     kinds: Counter[tuple[tuple[int, ...], ...]] = Counter()
@@ -509,7 +511,7 @@ def _cost(
     return sum(sum(map(len, kind)) + _PLACE_COST * times for kind, times in kinds.items())
 
 
-def _equally_deep(sides: tuple[Coded, Coded]) -> tuple[Sequence[int], Sequence[int]]:
+def _equally_deep(sides: tuple[AlignedGraph, AlignedGraph]) -> tuple[Sequence[int], Sequence[int]]:
     """The nodes of both graphs, without blocks that the longer stack has more of."""
     nodes: list[Sequence[int]] = [range(len(side.plain)) for side in sides]
     stacks = [side.stack for side in sides if side.stack]

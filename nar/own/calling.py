@@ -41,7 +41,7 @@ _MOST_SECONDS: Final = 4.0
 _LOG = logging.getLogger(__name__)
 
 
-class Caller:
+class ModuleCaller:
     """Calls the module that one question is about, in each attempt at building it.
 
     Inputs that were found in one attempt serve the next one as well.
@@ -167,7 +167,7 @@ def capture_lent(name: str, module: nn.Module, example: object = None) -> Captur
     """
     with untouched(module) as children:
         silence(children)
-        return Caller(name, Given()).capture(module, example)
+        return ModuleCaller(name, Given()).capture(module, example)
 
 
 def _open_parameters(module: nn.Module) -> list[str]:

@@ -16,7 +16,7 @@ from nar.base.asking import Asking
 from nar.base.errors import CaptureError, InvalidInputError, one_line
 from nar.capture import Capture
 from nar.capture.forward.opaque import keep_whole
-from nar.own.calling import Caller, traced
+from nar.own.calling import ModuleCaller, traced
 from nar.own.construct.arguments import Arguments
 from nar.own.construct.evidence.sources import stated_by_parsers
 from nar.own.given import stated_of, zeros_of
@@ -74,7 +74,7 @@ def capture_factory(
         failure: CaptureError | None = None
         for _ in range(_MOST_WAYS):
             try:
-                capture = _attempts(maker.make, Caller(name, given, stated), name)
+                capture = _attempts(maker.make, ModuleCaller(name, given, stated), name)
             except CaptureError as error:
                 # That the first way leads nowhere is what its owner has to know.
                 failure = failure or error
@@ -122,7 +122,7 @@ def capture_scripted(path: Path, asking: Asking, *, name: str) -> Capture:
     return traced(name, module, zeros_of(given))
 
 
-def _attempts(make: Callable[[], Made], caller: Caller, name: str) -> Capture:
+def _attempts(make: Callable[[], Made], caller: ModuleCaller, name: str) -> Capture:
     """The first capture for which a module can be built and called."""
     module, failure = None, None
     for around, building, calling in _WITHOUT_WEIGHTS:

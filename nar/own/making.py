@@ -37,7 +37,7 @@ Made = tuple[nn.Module, object]
 
 
 @dataclass(frozen=True, slots=True)
-class Maker:
+class ModuleMaker:
     """Makes a module, and its inputs or None.
 
     Attributes:
@@ -50,7 +50,7 @@ class Maker:
     another: Callable[[], bool] = lambda: False
 
 
-def maker_of(name: str, code: UserCode, factory: str, arguments: Arguments) -> Maker:
+def maker_of(name: str, code: UserCode, factory: str, arguments: Arguments) -> ModuleMaker:
     """What makes the module behind a name.
 
     Args:
@@ -66,7 +66,7 @@ def maker_of(name: str, code: UserCode, factory: str, arguments: Arguments) -> M
     """
     target = _target(name, code, factory)
     if isinstance(target, nn.Module) or not callable(target):
-        return Maker(lambda: _with_examples(_pair(name, target), target))
+        return ModuleMaker(lambda: _with_examples(_pair(name, target), target))
     with _explained(name, code, arguments):
         make, another = _call(code, Target.of(target, factory), arguments)
 
@@ -78,7 +78,7 @@ def maker_of(name: str, code: UserCode, factory: str, arguments: Arguments) -> M
             code.findings.skip(f"{type(module).__name__}.forward is empty: {called} is called")
         return _with_examples((module, inputs), target)
 
-    return Maker(made, another)
+    return ModuleMaker(made, another)
 
 
 @contextmanager

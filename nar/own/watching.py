@@ -36,7 +36,7 @@ _ENCODED: Final = "encoder_outputs"
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ProgramCall:
     """A call that a program has made.
 
     Attributes:
@@ -90,7 +90,7 @@ class CallWatcher:
         take: Gets the call, before it runs.
     """
 
-    def __init__(self, wanted: Wanted, take: Callable[[Call], None]) -> None:
+    def __init__(self, wanted: Wanted, take: Callable[[ProgramCall], None]) -> None:
         self._wanted, self._take = wanted, take
         self._seen = 0
         self._before: Mapping[str, Any] = {}
@@ -111,7 +111,7 @@ class CallWatcher:
                     self._before = kwargs
                 elif self._wanted.fits(module, outermost) and self._is_the_one():
                     self.stop()
-                    self._take(Call(module, args, kwargs, self._before))
+                    self._take(ProgramCall(module, args, kwargs, self._before))
                 return original(module, *args, **kwargs)
 
         self._call, self._watched = original, call
@@ -176,7 +176,7 @@ def _is_step(module: nn.Module) -> bool:
     return is_replaced and hasattr(module, "training_step")
 
 
-def capture_call(call: Call) -> Capture:
+def capture_call(call: ProgramCall) -> Capture:
     """The graph of the model that a call runs, with the inputs of the call.
 
     Neither the model, nor the inputs, nor the random numbers that follow are other ones than if
@@ -204,7 +204,7 @@ def capture_call(call: Call) -> Capture:
     raise failure
 
 
-def architecture_of_call(call: Call) -> Architecture:
+def architecture_of_call(call: ProgramCall) -> Architecture:
     """The model that a call runs, as NAR reads it; it is named by its class.
 
     Raises:
@@ -216,7 +216,7 @@ def architecture_of_call(call: Call) -> Architecture:
     return architecture(labels, capture_call(call).network)
 
 
-def stated_inputs(call: Call) -> str:
+def stated_inputs(call: ProgramCall) -> str:
     """The tensors of a call as the options of a command state them."""
     texts: list[str] = []
     named = {str(place): value for place, value in enumerate(call.args)} | dict(call.kwargs)
@@ -243,7 +243,7 @@ class _WithoutLoss(nn.Module):
         return large if large and len(large) < len(tensors) else result
 
 
-def _inputs_of(model: nn.Module, call: Call) -> Iterator[CaptureInputs]:
+def _inputs_of(model: nn.Module, call: ProgramCall) -> Iterator[CaptureInputs]:
     """The inputs of a call as the corpus has those of such models, then as they came."""
     args, kwargs = _copied(call.args), _copied(dict(call.kwargs))
     if any(map(is_of_transformers, model.modules())):

@@ -18,10 +18,10 @@ from google.protobuf.message import Message
 from prometheus_client import Gauge
 
 from nar.base.errors import ConfigError
-from nar.base.files import Watched, check_readable
+from nar.base.files import WatchedFiles, check_readable
 from nar.serve import status
 from nar.serve.calls import Call, Layer, Proceed, time_remaining_s
-from nar.serve.outcome import Outcome
+from nar.serve.outcome import OutcomeLayer
 from nar.serve.scopes import EVERYBODY, Right, Scope, read_scoped_tokens
 from nar.serve.telemetry import MetricsPort, Telemetry
 from nar.wire.addresses import is_loopback
@@ -133,7 +133,7 @@ def doors(config: ServerConfig, telemetry: Telemetry, alias: str = "") -> list[L
         ConfigError: The tokens cannot be read.
     """
     further: list[Layer] = [] if config.writable else [only_reads]
-    return [Outcome(telemetry), *locks(config, telemetry, alias), *further]
+    return [OutcomeLayer(telemetry), *locks(config, telemetry, alias), *further]
 
 
 def locks(config: ServerConfig, telemetry: Telemetry, alias: str = "") -> list[Layer]:
@@ -173,12 +173,14 @@ class Tokens:
         for path in named.values():
             check_tokens(path)
         self._files = {
-            role: Watched(f"the tokens of every {role}", [path], partial(_logged, role, path))
+            role: WatchedFiles(f"the tokens of every {role}", [path], partial(_logged, role, path))
             for role, path in named.items()
         }
         scoped = config.scoped_tokens_file
         read = partial(_scopes, scoped, alias) if scoped else None
-        self._scoped = Watched("the scoped tokens", [scoped], read) if scoped and read else None
+        self._scoped = (
+            WatchedFiles("the scoped tokens", [scoped], read) if scoped and read else None
+        )
 
     @property
     def are_wanted(self) -> bool:
@@ -188,7 +190,7 @@ class Tokens:
     @property
     def are_stale(self) -> bool:
         """Whether a file has changed and cannot be read: tokens taken out of it are valid still."""
-        files: list[Watched[Any]] = [*self._files.values(), *filter(None, [self._scoped])]
+        files: list[WatchedFiles[Any]] = [*self._files.values(), *filter(None, [self._scoped])]
         for file in files:
             file.content()
         return any(file.is_stale for file in files)
@@ -309,7 +311,7 @@ class Shares:
             self._by_caller.pop(caller, None)
 
 
-class Pace:
+class CallRate:
     """How many calls a second each caller begins: a second's worth at once, the rest as time goes.
 
     Of a caller only the moment is kept until which it has used its calls up, and of a caller who
@@ -320,7 +322,7 @@ class Pace:
         clock: Seconds that never go back.
 
     Example:
-        >>> pace = Pace(2.0, clock=lambda: 0.0)
+        >>> pace = CallRate(2.0, clock=lambda: 0.0)
         >>> [pace.wait_s("eager") for _ in range(3)], pace.wait_s("other")
         ([0.0, 0.0, 0.5], 0.0)
     """
@@ -375,7 +377,7 @@ class Admission:
         calls_per_s: float | None = None,
     ) -> None:
         self._places = Shares(max_in_flight, of_one)
-        self._pace = Pace(calls_per_s) if calls_per_s is not None else None
+        self._pace = CallRate(calls_per_s) if calls_per_s is not None else None
         self._gauge = gauge
         self._most = most
         self.is_closed = False

@@ -122,7 +122,7 @@ def _ns(seconds: float) -> int:
     return round(seconds * 1e9)
 
 
-class Outcome:
+class OutcomeLayer:
     """Turns errors into statuses, and counts and times every call by what became of it."""
 
     def __init__(self, telemetry: Telemetry) -> None:

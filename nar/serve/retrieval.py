@@ -58,7 +58,7 @@ from nar.wire.settings import ServerConfig
 Item = TypeVar("Item")
 
 
-class Written(NamedRows, Protocol):
+class WritableIndex(NamedRows, Protocol):
     """What writes need of an index: a `Reader`, an `ArchitectureIndex`, or a part of one."""
 
     def upsert(self, rows: Sequence[IndexRow]) -> None:
@@ -82,7 +82,7 @@ class Writes:
     def __init__(
         self,
         embedder: GraphEmbedder,
-        index: Written,
+        index: WritableIndex,
         items: Items,
         scope: Scope = EVERYBODY,
         taken: "Callable[[Sequence[str]], Collection[str]] | None" = None,
@@ -215,7 +215,7 @@ _GRAPH_PARTS: Final = frozenset(wire.Part.Value(f"PART_{part.upper()}") for part
 Embedded = tuple[Fingerprinted, NDArray[np.float32]]
 
 
-class Indexed(Searches, Measured, Written, Protocol):
+class Indexed(Searches, Measured, WritableIndex, Protocol):
     """What a server needs of an index: a `Reader`, an `ArchitectureIndex`, or a part of one."""
 
     @property

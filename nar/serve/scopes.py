@@ -89,7 +89,7 @@ def passes(wanted: Filter, entry: IndexEntry) -> bool:
     return combined(wanted, Terms(meets, labelled, all, any, lambda holds: not holds))
 
 
-class Whole(Protocol):
+class WholeIndex(Protocol):
     """What a scope needs of the whole index: a `Reader` or an `ArchitectureIndex`."""
 
     @property
@@ -151,7 +151,7 @@ class ScopedIndex:
         scope: What the caller may see.
     """
 
-    def __init__(self, index: Whole, scope: Scope) -> None:
+    def __init__(self, index: WholeIndex, scope: Scope) -> None:
         self._index = index
         self._scope = scope
 

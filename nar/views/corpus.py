@@ -13,7 +13,7 @@ from rich.text import Text
 
 from nar.base.own_labels import reported
 from nar.corpus import Card, Found
-from nar.corpus.comparison import Change, Comparison
+from nar.corpus.comparison import ChangedModel, Comparison
 from nar.corpus.manifest import Counts, Manifest, SourceCounts
 from nar.corpus.summary import PERCENTILES, Copies, SizeDistribution, Summary
 from nar.corpus.summary import Group as Counted
@@ -272,7 +272,7 @@ def comparison_view(compared: Comparison) -> RenderableType:
     )
 
 
-def _changes(changes: Sequence[Change]) -> Table:
+def _changes(changes: Sequence[ChangedModel]) -> Table:
     kinds = Counter((change.gained, change.lost, change.same_design) for change in changes)
     example = {(each.gained, each.lost, each.same_design): each.name for each in reversed(changes)}
     commonest = kinds.most_common(_SHOWN_CHANGES)

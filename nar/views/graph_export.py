@@ -85,7 +85,8 @@ def as_dot(exported: ExportedGraph) -> str:
 def as_svg(exported: ExportedGraph) -> str:
     """A picture from top to bottom, equal motifs and equal operators in one colour."""
     boxes = [
-        Box(data["label"], data.get("code", data["label"])) for _, data in exported.nodes(data=True)
+        NodeBox(data["label"], data.get("code", data["label"]))
+        for _, data in exported.nodes(data=True)
     ]
     return svg(exported.name, boxes, sorted(set(exported.edges())))
 
@@ -141,7 +142,7 @@ _LETTERS_A_LINE: Final = 36
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class NodeBox:
     """The box of a node.
 
     Attributes:
@@ -157,7 +158,7 @@ class Box:
 class _Placed:
     """A box with its lines; x and y of the middle of its upper edge."""
 
-    box: Box
+    box: NodeBox
     lines: tuple[str, ...]
     x: float
     y: float
@@ -165,7 +166,7 @@ class _Placed:
     height: float
 
 
-def svg(title: str, boxes: Sequence[Box], edges: Iterable[tuple[int, int]]) -> str:
+def svg(title: str, boxes: Sequence[NodeBox], edges: Iterable[tuple[int, int]]) -> str:
     """Draw a graph.
 
     Args:
@@ -174,7 +175,7 @@ def svg(title: str, boxes: Sequence[Box], edges: Iterable[tuple[int, int]]) -> s
         edges: Pairs of positions.
 
     Example:
-        >>> text = svg("two", [Box("conv", "a"), Box("relu", "b")], [(0, 1)])
+        >>> text = svg("two", [NodeBox("conv", "a"), NodeBox("relu", "b")], [(0, 1)])
         >>> text.count("<rect"), text.count("<path")
         (2, 1)
     """
@@ -213,7 +214,7 @@ def _layers(nodes: int, edges: Iterable[tuple[int, int]]) -> list[int]:
     return layers
 
 
-def _placed(boxes: Sequence[Box], layers: Sequence[int]) -> list[_Placed]:
+def _placed(boxes: Sequence[NodeBox], layers: Sequence[int]) -> list[_Placed]:
     rows: dict[int, list[int]] = defaultdict(list)
     for node, layer in enumerate(layers):
         rows[layer].append(node)

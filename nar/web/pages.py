@@ -33,7 +33,7 @@ from nar.index.filters import Filter, conditions_of
 from nar.serve.http import Page, Site
 from nar.serve.http.requests import chunks_of, message_reply, read_body
 from nar.serve.requests import uploads_of
-from nar.serve.scopes import EVERYBODY, Scope, ScopedIndex, Whole
+from nar.serve.scopes import EVERYBODY, Scope, ScopedIndex, WholeIndex
 from nar.web.catalogue import (
     Catalogue,
     Models,
@@ -85,7 +85,7 @@ class Sources:
         extras: What was computed of the architectures beforehand.
     """
 
-    index: Whole
+    index: WholeIndex
     graphs: Graphs | None
     extras: AtlasExtras
 
@@ -355,10 +355,10 @@ def atlas_extras(atlas: Atlas, names: tuple[str, ...]) -> AtlasExtras:
 
 def page_of(
     config: ServerConfig, graphs: Graphs | None, extras: AtlasExtras
-) -> Callable[[Whole], Site]:
+) -> Callable[[WholeIndex], Site]:
     """A function that makes the parts of the page for an index, once it is open."""
 
-    def make(index: Whole) -> Site:
+    def make(index: WholeIndex) -> Site:
         sources = Sources(index, graphs, extras)
         pages = Pages(sources, config)
         Thread(target=pages.warm_up, name="page", daemon=True).start()

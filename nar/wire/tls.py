@@ -12,7 +12,7 @@ from typing import Final
 import grpc
 
 from nar.base.errors import ConfigError
-from nar.base.files import Watched, check_readable
+from nar.base.files import WatchedFiles, check_readable
 from nar.wire.settings import ClientConfig, TlsConfig
 
 _PEM: Final = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
@@ -83,7 +83,7 @@ class Certificates:
 
     def __init__(self, config: TlsConfig) -> None:
         self._config = config
-        self._pair = Watched("the certificates", files_of(config), self._read)
+        self._pair = WatchedFiles("the certificates", files_of(config), self._read)
         self._shown = self._pair.content()
 
     def credentials(self) -> grpc.ServerCredentials:
@@ -130,7 +130,7 @@ def served_context(config: TlsConfig) -> ssl.SSLContext:
     Raises:
         ConfigError: Names the file at fault.
     """
-    newest = Watched("the certificates of a port", files_of(config), partial(_context, config))
+    newest = WatchedFiles("the certificates of a port", files_of(config), partial(_context, config))
 
     def show(connection: ssl.SSLObject, _name: str | None, _context: object) -> None:
         connection.context = newest.content()

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from nar.base.errors import CorpusError
 from nar.cli.app import app
-from nar.corpus.comparison import Change, compare
+from nar.corpus.comparison import ChangedModel, compare
 
 THEN = [
     item("a:same", resnet([1])),
@@ -35,8 +35,8 @@ def test_says_what_became_of_each_model(both):
     compared = compare(*both)
     assert (compared.before, compared.after, compared.equal) == (4, 4, 1)
     assert compared.changed == (
-        Change("a:changed", ("gelu",), ("relu",), same_design=False),
-        Change("a:rewired", (), (), same_design=False),
+        ChangedModel("a:changed", ("gelu",), ("relu",), same_design=False),
+        ChangedModel("a:rewired", (), (), same_design=False),
     )
     assert (compared.gone, compared.new) == (("a:gone",), ("b:new",))
     assert compared.relabelled == ("a:changed",)

@@ -17,7 +17,7 @@ from nar.own.inputs.calls import Outcome
 from nar.own.inputs.probe import Prober
 from nar.own.inputs.ranks import with_rank
 from nar.own.inputs.repairs import repairs
-from nar.own.inputs.search import Budget, Search
+from nar.own.inputs.search import Budget, InputSearch
 from nar.own.inputs.slots import Kind, slot
 
 
@@ -219,6 +219,6 @@ def test_what_a_run_imports_costs_no_run(monkeypatch):
     monkeypatch.setattr(Prober, "run", run)
     budget = Budget()
     with budget.running():
-        search = Search(nn.Linear(8, 8), budget, repairs)
+        search = InputSearch(nn.Linear(8, 8), budget, repairs)
         assert search.probe((slot("x", Kind.VECTOR),)).is_ok
     assert len(runs) == 2

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from nar.own.calling import Caller, capture_lent
+from nar.own.calling import ModuleCaller, capture_lent
 from nar.own.given import read_inputs
 from nar.own.inputs import UndecidedError
 
@@ -115,7 +115,7 @@ def test_a_call_that_might_as_well_be_another_is_refused(module, clause, one, tw
     assert two in second
     # What is told is what goes on.
     texts = re.findall(r"--input (\S+)", second)
-    assert Caller("module", read_inputs(texts)).capture(module).network.graph.nodes
+    assert ModuleCaller("module", read_inputs(texts)).capture(module).network.graph.nodes
 
 
 @pytest.mark.parametrize("module", [Filled(), Stated()])
@@ -125,6 +125,6 @@ def test_a_call_is_answered_where_others_have_its_graph(module):
 
 def test_a_call_that_is_stated_is_meant():
     given = read_inputs(["x=1x32x48:float32"])
-    without = Caller("module", given).capture(Scores()).network
+    without = ModuleCaller("module", given).capture(Scores()).network
     masked = read_inputs(["x=1x32x48:float32", "mask=1x32:bool"])
-    assert without.topology != Caller("module", masked).capture(Scores()).network.topology
+    assert without.topology != ModuleCaller("module", masked).capture(Scores()).network.topology

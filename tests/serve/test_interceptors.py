@@ -11,14 +11,14 @@ from nar.serve.doors import (
     READING,
     Admission,
     Authentication,
-    Pace,
+    CallRate,
     Shares,
     Tokens,
     deadline,
     doors,
     only_reads,
 )
-from nar.serve.outcome import Outcome
+from nar.serve.outcome import OutcomeLayer
 from nar.serve.status import (
     ExpiredError,
     ForbiddenError,
@@ -159,7 +159,7 @@ def test_a_caller_begins_so_many_calls_a_second_and_hears_when_it_may_again():
 )
 def test_no_caller_begins_more_than_its_rate_and_waiting_as_told_is_enough(rate, gaps):
     now = 0.0
-    pace = Pace(rate, clock=lambda: now)
+    pace = CallRate(rate, clock=lambda: now)
     begun = []
     for gap in gaps:
         now += gap
@@ -178,7 +178,7 @@ def test_no_caller_begins_more_than_its_rate_and_waiting_as_told_is_enough(rate,
 
 def test_callers_that_count_no_more_are_forgotten():
     now = 0.0
-    pace = Pace(1.0, clock=lambda: now)
+    pace = CallRate(1.0, clock=lambda: now)
     for number in range(5_000):
         now = number * 0.01
         assert pace.wait_s(str(number)) == 0.0
@@ -226,8 +226,8 @@ def test_the_ports_of_an_address_are_one_caller(peer, caller):
 def test_a_token_is_asked_for_before_a_request_is_read():
     telemetry = Telemetry()
     told, open_to_all = ServerConfig(token="x", writable=True), ServerConfig(writable=True)
-    assert [type(layer) for layer in doors(told, telemetry)] == [Outcome, Authentication]
-    assert [type(layer) for layer in doors(open_to_all, telemetry)] == [Outcome]
+    assert [type(layer) for layer in doors(told, telemetry)] == [OutcomeLayer, Authentication]
+    assert [type(layer) for layer in doors(open_to_all, telemetry)] == [OutcomeLayer]
     assert doors(ServerConfig(), telemetry)[1:] == [only_reads]
 
 

@@ -30,8 +30,8 @@ from nar.own.construct.config_objects import (
 )
 from nar.own.construct.evidence.evaluator import Definitions, is_settings_name
 from nar.own.construct.evidence.lookup import Evidence, Stated, is_open
-from nar.own.construct.evidence.settings import PartOfSettings, Settings, settings_of
-from nar.own.construct.evidence.sources import Kind
+from nar.own.construct.evidence.settings import PartOfSettings, StatedSettings, settings_of
+from nar.own.construct.evidence.sources import SourceKind
 from nar.own.construct.imports.stand_ins import StandIn
 from nar.own.construct.proposals import Parameter, Target, short
 from nar.own.construct.reads import names_read
@@ -157,7 +157,7 @@ class _Finder:
                 if self._covers(made):
                     place = f"{name} of {repository.relative(path)}"
                     values = [AssumedValue(self._name, short(made), place)]
-                    if isinstance(made, Settings):
+                    if isinstance(made, StatedSettings):
                         yield self._settings(made, values, is_whole=True)
                     else:
                         yield Configured(make, tuple(values))
@@ -176,18 +176,18 @@ class _Finder:
             return
         source = fitting.source
         known = self._evidence.evaluator.known(source.values)
-        settings = Settings(
+        settings = StatedSettings(
             {name: value for name, value in known.items() if not is_open(name, value)}
         )
         covers = f"{fitting.names} of the {len(self._wanted)} names that the constructor reads"
         others = f"; {fitting.others} other files have as many" if fitting.others else ""
-        what = Path(source.path).name if source.kind is Kind.FILE else "a namespace"
+        what = Path(source.path).name if source.kind is SourceKind.FILE else "a namespace"
         values = [AssumedValue(self._name, what, f"{source.place} ({covers}{others})")]
         yield self._settings(settings, values)
 
     def by_names(self) -> Configured:
         """Settings that are filled with what the repository and their names tell."""
-        return self._settings(Settings({}), [])
+        return self._settings(StatedSettings({}), [])
 
     def classes_of_module(self) -> Iterator[tuple[type, str]]:
         """Classes in the file's namespace that are configurations, the best fitting first."""
@@ -255,7 +255,7 @@ class _Finder:
         return is_open(name, default)
 
     def _settings(
-        self, settings: Settings, values: list[AssumedValue], *, is_whole: bool = False
+        self, settings: StatedSettings, values: list[AssumedValue], *, is_whole: bool = False
     ) -> Configured:
         """Settings with what they lack of the names that are read; more is filled when asked.
 
@@ -359,7 +359,7 @@ class _Methods:
         """What code that calls a method sets of the configuration that it returns."""
         found: list[dict[str, Stated]] = [{}]
         for source in self._evidence.sources:
-            if source.kind not in (Kind.README, Kind.ASSIGNMENTS, Kind.PARSER):
+            if source.kind not in (SourceKind.README, SourceKind.ASSIGNMENTS, SourceKind.PARSER):
                 continue
             if written in self._evidence.repository.text(source.path):
                 held = {name: value for name, value in source.values.items() if has(made, name)}

@@ -15,12 +15,12 @@ from torch import nn
 from nar.graphs.assumed import AssumedValue
 from nar.own.clock import Deadline
 from nar.own.construct.configs import wants_settings
-from nar.own.construct.evidence.calls import Call
+from nar.own.construct.evidence.calls import CallSite
 from nar.own.construct.evidence.evaluator import Definitions, is_settings_name
 from nar.own.construct.evidence.expressions import Expression, UnknownValueError
 from nar.own.construct.evidence.lookup import Evidence, Stated
 from nar.own.construct.evidence.repository import Repository
-from nar.own.construct.evidence.settings import MissingSettingError, Settings, settings_of
+from nar.own.construct.evidence.settings import MissingSettingError, StatedSettings, settings_of
 from nar.own.construct.findings import Findings
 from nar.own.construct.makers import (
     NotBuiltError,
@@ -188,7 +188,7 @@ class Construction:
 
     def _fill(
         self,
-        holder: Settings | None,
+        holder: StatedSettings | None,
         name: str,
         above: tuple[str, ...] = (),
         *,
@@ -274,14 +274,16 @@ class Construction:
         functions, _ = makers_of(self._repository, self._target)
         yield from self._of_functions(functions)
 
-    def _of_functions(self, functions: list[tuple[Call, ast.FunctionDef]]) -> Iterator[Proposal]:
+    def _of_functions(
+        self, functions: list[tuple[CallSite, ast.FunctionDef]]
+    ) -> Iterator[Proposal]:
         for call, function in functions[:_MAKERS_TRIED]:
             others = len(functions) - 1
             more = f"; {others} other functions make it too" if others else ""
             place = f"{call.place} {function.name}(){more}"
             yield self._caught(call, function, place)
 
-    def _arguments_of(self, call: Call, function: ast.FunctionDef) -> dict[str, Any] | None:
+    def _arguments_of(self, call: CallSite, function: ast.FunctionDef) -> dict[str, Any] | None:
         """What a maker is called with; None where something that it needs is not known.
 
         A configuration is found by what the maker reads of it, not by its name.
@@ -300,7 +302,7 @@ class Construction:
                 return None
         return given
 
-    def _caught(self, call: Call, function: ast.FunctionDef, place: str) -> Proposal:
+    def _caught(self, call: CallSite, function: ast.FunctionDef, place: str) -> Proposal:
         def make() -> Any:  # noqa: ANN401
             module = self._definitions(call.path)
             maker = getattr(module, function.name)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nar.graphs.assumed import AssumedValue
-from nar.own.construct.evidence.calls import Call, calls_of
+from nar.own.construct.evidence.calls import CallSite, calls_of
 from nar.own.construct.evidence.expressions import default_of, parameters
 from nar.own.construct.evidence.repository import Repository
 from nar.own.construct.proposals import Target, short
@@ -41,7 +41,7 @@ class _CaughtError(BaseException):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Whole:
+class OuterClass:
     """A class of the repository that makes another as a part of it.
 
     Attributes:
@@ -72,26 +72,26 @@ class ChoosingFunction:
 
 def makers_of(
     repository: Repository, target: Target
-) -> tuple[list[tuple[Call, ast.FunctionDef]], list[Whole]]:
+) -> tuple[list[tuple[CallSite, ast.FunctionDef]], list[OuterClass]]:
     """Functions that call a class, those that need no arguments first; and classes that name it.
 
     A class may name it without a call: where it chooses between several, or takes it as a default.
     """
-    functions: dict[str, tuple[Call, ast.FunctionDef]] = {}
-    classes: dict[str, Whole] = {}
+    functions: dict[str, tuple[CallSite, ast.FunctionDef]] = {}
+    classes: dict[str, OuterClass] = {}
     for call in calls_of(repository, target.name, repository.path):
         owner = _outermost(call)
         if isinstance(owner, ast.FunctionDef) and not _WORKING.search(owner.name.lower()):
             functions.setdefault(owner.name, (call, owner))
         elif isinstance(owner, ast.ClassDef) and owner.name != target.name:
-            classes.setdefault(owner.name, Whole(call.path, owner, call.place))
+            classes.setdefault(owner.name, OuterClass(call.path, owner, call.place))
     for whole in _naming(repository, target.name):
         classes.setdefault(whole.node.name, whole)
     by_need = sorted(functions.values(), key=lambda each: len(needs(each[1])))
     return by_need, list(classes.values())
 
 
-def _naming(repository: Repository, name: str) -> Iterator[Whole]:
+def _naming(repository: Repository, name: str) -> Iterator[OuterClass]:
     """The classes of the nearest files that name a class in their bodies."""
     stem = repository.path.stem
     for path in repository.python_files[:_FILES_NAMING]:
@@ -103,7 +103,7 @@ def _naming(repository: Repository, name: str) -> Iterator[Whole]:
             inner = (each for part in node.body for each in ast.walk(part))
             line = next((each.lineno for each in inner if _names(each, name, stem)), None)  # type: ignore[attr-defined]
             if line is not None:
-                yield Whole(path, node, f"{repository.relative(path)}:{line}")
+                yield OuterClass(path, node, f"{repository.relative(path)}:{line}")
 
 
 def _names(node: ast.AST, name: str, module: str) -> bool:
@@ -265,12 +265,12 @@ def values_given(given: dict[str, Any], place: str) -> tuple[AssumedValue, ...]:
     return tuple(AssumedValue(name, short(value), place) for name, value in given.items())
 
 
-def _outermost(call: Call) -> _Definition | None:
+def _outermost(call: CallSite) -> _Definition | None:
     """The outermost function or class of a file that a call stands in."""
     return next(_around(call), None)
 
 
-def _around(call: Call) -> Iterator[_Definition]:
+def _around(call: CallSite) -> Iterator[_Definition]:
     line = call.node.lineno
     for node in call.tree.body:
         is_around = isinstance(node, ast.FunctionDef | ast.ClassDef)

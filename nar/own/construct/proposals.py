@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from torch import Tensor, nn
 
 from nar.graphs.assumed import AssumedValue
-from nar.own.construct.evidence.settings import Settings
+from nar.own.construct.evidence.settings import StatedSettings
 from nar.own.construct.reads import constructor_of
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+>")
@@ -115,7 +115,7 @@ def short(value: object) -> str:
         return f"a tensor {tuple(value.shape)}"
     if inspect.isclass(value) or inspect.isroutine(value):
         return str(getattr(value, "__qualname__", value))
-    if isinstance(value, Settings):
+    if isinstance(value, StatedSettings):
         return "a namespace"
     text = " ".join(repr(value).split())
     if _ADDRESS.search(text):

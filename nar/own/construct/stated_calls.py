@@ -18,7 +18,7 @@ import numpy as np
 from nar.graphs.assumed import AssumedValue
 from nar.own.construct.config_objects import Configured, copying
 from nar.own.construct.configs import configurations, wants_settings
-from nar.own.construct.evidence.calls import Call, calls_of, imported_by_name
+from nar.own.construct.evidence.calls import CallSite, calls_of, imported_by_name
 from nar.own.construct.evidence.evaluator import Definitions, is_settings_name
 from nar.own.construct.evidence.expressions import (
     Expression,
@@ -28,7 +28,7 @@ from nar.own.construct.evidence.expressions import (
 )
 from nar.own.construct.evidence.lookup import BY_NAME, Evidence, Stated, is_open
 from nar.own.construct.evidence.names import assignments_before
-from nar.own.construct.evidence.settings import Settings, read_whole, settings_of
+from nar.own.construct.evidence.settings import StatedSettings, read_whole, settings_of
 from nar.own.construct.evidence.sources import sources_naming
 from nar.own.construct.findings import Findings
 from nar.own.construct.makers import values_given
@@ -125,7 +125,7 @@ class StatedCalls:
             yield from self.completed(known, configured, call.place, _origins(given, unknown))
 
     @cached_property
-    def _calls(self) -> tuple[Call, ...]:
+    def _calls(self) -> tuple[CallSite, ...]:
         """Its calls, those last that a script with its defaults does not reach."""
         repository = self._evidence.repository
         calls = calls_of(repository, self._target.name, repository.path)
@@ -136,10 +136,10 @@ class StatedCalls:
             calls = [call for call in calls if of_this_file[id(call)]]
         return tuple(sorted(calls, key=lambda c: (self._is_reached(c) is False, not _trains(c))))
 
-    def _is_reached(self, call: Call) -> bool | None:
+    def _is_reached(self, call: CallSite) -> bool | None:
         return self._evidence.evaluator.is_reached(Expression(call.path, call.tree, call.node))
 
-    def _is_of_this_file(self, call: Call) -> bool | None:
+    def _is_of_this_file(self, call: CallSite) -> bool | None:
         """Whether a call is of this file, where its module is imported by a computed name.
 
         Returns:
@@ -154,7 +154,7 @@ class StatedCalls:
             return None
         return str(stated).rpartition(".")[2] == self._evidence.repository.path.stem
 
-    def _given(self, call: Call) -> dict[str, Any]:
+    def _given(self, call: CallSite) -> dict[str, Any]:
         """What a call gives, by the names of parameters, also what a known ``**`` holds."""
         given: dict[str, Any] = {}
         for each in call.spread:
@@ -173,7 +173,7 @@ class StatedCalls:
         an argument that is not known may be another way, so then there is none.
         """
         repository = self._evidence.repository
-        ways: dict[tuple[tuple[str, str], ...], Call] = {}
+        ways: dict[tuple[tuple[str, str], ...], CallSite] = {}
         calls = [
             call
             for call in self._calls
@@ -255,7 +255,7 @@ class StatedCalls:
             given.values += config.values
             given.fills += [config.fill] if config.fill else []
         elif is_settings_name(name):
-            given.makers[name] = lambda: Settings({})
+            given.makers[name] = lambda: StatedSettings({})
         else:
             return False
         return True
@@ -347,9 +347,9 @@ class StatedCalls:
         Raises:
             UnknownValueError: It lacks some.
         """
-        if isinstance(value, Settings) and isinstance(usual_value(name), Discrete | Box):
+        if isinstance(value, StatedSettings) and isinstance(usual_value(name), Discrete | Box):
             raise UnknownValueError("it is a space of actions, and no configuration")
-        if isinstance(value, Settings) and wants_settings(self._target, name):
+        if isinstance(value, StatedSettings) and wants_settings(self._target, name):
             lacking = set(names_read(self._target.called, name)) - value.keys()
             if lacking:
                 raise UnknownValueError(f"it lacks {', '.join(sorted(lacking))}")
@@ -412,7 +412,7 @@ def _read_of_settings(found: object) -> str | None:
     return key if isinstance(key, str) and is_settings else None
 
 
-def _trains(call: Call) -> bool:
+def _trains(call: CallSite) -> bool:
     """Whether a call stands in a script that trains, by its name."""
     return _TRAINING.search(call.path.stem) is not None
 

@@ -26,7 +26,7 @@ from nar.own.inputs.evidence import first_states, optional_parameters, stated_ca
 from nar.own.inputs.names import kind_by_name
 from nar.own.inputs.probe import wants_data
 from nar.own.inputs.repairs import repairs
-from nar.own.inputs.search import Budget, NoDataError, OutOfProbesError, Search
+from nar.own.inputs.search import Budget, InputSearch, NoDataError, OutOfProbesError
 from nar.own.inputs.settle import (
     Reading,
     other_sizes_differ,
@@ -137,11 +137,11 @@ def infer_inputs(
     budget = budget or Budget()
     given = given or Given()
     probes = 0
-    failed: Search | None = None
+    failed: InputSearch | None = None
     with _generators_kept(), budget.running():
         # What is right for a batch is tried first; some modules take single samples only.
         for is_strict in (True, False):
-            search = Search(module, budget, repairs, is_strict=is_strict)
+            search = InputSearch(module, budget, repairs, is_strict=is_strict)
             try:
                 found = _found(search, given)
             except NoDataError as error:
@@ -154,7 +154,7 @@ def infer_inputs(
     raise NoInputsError(name, "-", _nothing_found(failed))
 
 
-def _found(search: Search, given: Given) -> tuple[State, int] | None:
+def _found(search: InputSearch, given: Given) -> tuple[State, int] | None:
     """The first state that the module runs on, and the number of the kind that led there."""
     try:
         for number, start in enumerate(first_states(search.module, given)):
@@ -169,7 +169,7 @@ def _found(search: Search, given: Given) -> tuple[State, int] | None:
 
 def _inferred(
     name: str,
-    search: Search,
+    search: InputSearch,
     state: State,
     number: int,
     probes: int,
@@ -233,7 +233,7 @@ def _doubts(
         yield f"it took {tries} tries to find inputs"
 
 
-def _left_open(search: Search, state: State) -> Iterator[str]:
+def _left_open(search: InputSearch, state: State) -> Iterator[str]:
     """What of the inputs might as well be otherwise, by all that the module shows.
 
     Measured on 120 classes of libraries: half of the answers that left a mask out were wrong, of
@@ -257,7 +257,7 @@ def _left_open(search: Search, state: State) -> Iterator[str]:
         yield f"no layer asks for the width of {path}"
 
 
-def _nothing_found(search: Search | None) -> str:
+def _nothing_found(search: InputSearch | None) -> str:
     """What was tried, and the one line that goes on."""
     furthest = search.furthest() if search else None
     if search is None or furthest is None:

@@ -31,12 +31,12 @@ _MARK: Final = "_nar_sources"  # the attribute of a tensor that holds the inputs
 _NEST = 3  # chosen: lists of lists of tensors, as states of recurrent layers
 
 
-class RefusedError(RuntimeError):
+class RefusedCallError(RuntimeError):
     """A call that torch would take, and that the module was not written for."""
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class TorchCall:
     """One call of a function of torch.
 
     Attributes:
@@ -64,7 +64,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class RunningModule:
     """A module that was running when a run failed."""
 
     module: nn.Module
@@ -87,11 +87,11 @@ class Outcome:
         placement: The number of the placement that it ran in.
     """
 
-    calls: tuple[Call, ...] = ()
+    calls: tuple[TorchCall, ...] = ()
     error: BaseException | None = None
-    failing: Call | None = None
-    layer: Layer | None = None
-    first_uses: Mapping[str, Call] = field(default_factory=dict)
+    failing: TorchCall | None = None
+    layer: RunningModule | None = None
+    first_uses: Mapping[str, TorchCall] = field(default_factory=dict)
     used: frozenset[str] = frozenset()
     placement: int = 0
 
@@ -105,7 +105,7 @@ class Outcome:
         """What the error says."""
         return str(self.error)
 
-    def at(self, site: tuple[str, str, int]) -> Call | None:
+    def at(self, site: tuple[str, str, int]) -> TorchCall | None:
         """The call at a site, if the run came so far."""
         return next((call for call in self.calls if call.site == site), None)
 
@@ -142,7 +142,7 @@ def tensors_in(value: object, depth: int = 0) -> Iterator[Tensor]:
             yield from tensors_in(part, depth + 1)
 
 
-class Record(TorchFunctionMode):
+class RunRecord(TorchFunctionMode):
     """Records the calls of one run, and refuses what the module was not written for.
 
     Args:
@@ -153,10 +153,10 @@ class Record(TorchFunctionMode):
 
     def __init__(self, owned: Mapping[int, str], deadline: Deadline, *, is_strict: bool) -> None:
         super().__init__()
-        self.calls: list[Call] = []
-        self.layers: list[Layer] = []
-        self.failing: Call | None = None
-        self.first_uses: dict[str, Call] = {}
+        self.calls: list[TorchCall] = []
+        self.layers: list[RunningModule] = []
+        self.failing: TorchCall | None = None
+        self.first_uses: dict[str, TorchCall] = {}
         self.used: set[str] = set()
         self._owned, self._deadline, self._is_strict = owned, deadline, is_strict
         self._turns: dict[tuple[str, str], int] = {}
@@ -203,17 +203,17 @@ class Record(TorchFunctionMode):
         sources: tuple[Sources, ...],
         names: list[str | None],
         detail: object,
-    ) -> Call:
+    ) -> TorchCall:
         path = self.layers[-1].path if self.layers else ""
         turn = self._turns[name, path] = self._turns.get((name, path), -1) + 1
         shapes = tuple(tuple(tensor.shape) for tensor in tensors)
         is_owned = tuple(name is not None for name in names)
-        call = Call(name, path, turn, shapes, sources, is_owned, detail)
+        call = TorchCall(name, path, turn, shapes, sources, is_owned, detail)
         self.calls.append(call)
         return call
 
 
-def refuse(call: Call, *, is_float: bool, is_strict: bool) -> None:
+def refuse(call: TorchCall, *, is_float: bool, is_strict: bool) -> None:
     """Refuse a call of torch that only a wrong input makes.
 
     Args:
@@ -226,21 +226,21 @@ def refuse(call: Call, *, is_float: bool, is_strict: bool) -> None:
             transposed convolution does not have, or, where that is strict, no batch.
     """
     if is_float:
-        raise RefusedError(f"{call.function} wants integers: expected dtype int64 for index")
+        raise RefusedCallError(f"{call.function} wants integers: expected dtype int64 for index")
     if call.function == "embedding" and len(call.shapes) > 1:
         at, rows = call.shapes[0], call.shapes[1][0]
         if not call.sources[0] and at and at[-1] > rows:
-            raise RefusedError("there are more positions than the table has rows")
+            raise RefusedCallError("there are more positions than the table has rows")
     found = CONVOLUTION.match(call.function) or POOLING.match(call.function)
     if is_strict and found and call.sources[0]:
         wanted = int(found["axes"]) + 2
         if len(call.shapes[0]) != wanted:
-            raise RefusedError(f"wanted {wanted} axes with the batch")
+            raise RefusedCallError(f"wanted {wanted} axes with the batch")
     if found and found.groupdict().get("transposed") and len(call.shapes) > 1:
         axes, weight = int(found["axes"]) + 1, call.shapes[1]
         # Without data torch does not look.
         if len(call.shapes[0]) >= axes and call.shapes[0][-axes] != weight[0]:
-            raise RefusedError(f"a transposed convolution wants {weight[0]} channels")
+            raise RefusedCallError(f"a transposed convolution wants {weight[0]} channels")
 
 
 def _marked(result: object, sources: Sources) -> object:

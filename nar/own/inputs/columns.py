@@ -8,7 +8,7 @@ from typing import Final
 
 import torch
 
-from nar.own.inputs.calls import Call, Outcome
+from nar.own.inputs.calls import Outcome, TorchCall
 from nar.own.inputs.slots import LENGTH, STEPS, WIDTH, Kind, Slot, State, changed, resized
 
 # Chosen: two or three unnamed keys may be texts; where there are more, each is a number a sample.
@@ -49,7 +49,7 @@ def as_read(state: State, outcome: Outcome) -> State:
     return state
 
 
-def _reads_columns(call: Call, slot: Slot) -> bool:
+def _reads_columns(call: TorchCall, slot: Slot) -> bool:
     return (
         call.function == "__getitem__"
         and call.sources[0] == {slot.path}
@@ -59,7 +59,7 @@ def _reads_columns(call: Call, slot: Slot) -> bool:
     )
 
 
-def _last_column(read: list[Call], slot: Slot) -> int | None:
+def _last_column(read: list[TorchCall], slot: Slot) -> int | None:
     """How many columns the reads need; None where one of them takes what is left."""
     ends = [_end(call.detail[-1], slot) for call in read if isinstance(call.detail, tuple)]
     known = [end for end in ends if end is not None]
@@ -71,7 +71,7 @@ def _end(part: object, slot: Slot) -> int | None:
     return stop if type(stop) is int and 0 < stop <= slot.extents[-1] else None
 
 
-def _is_mixed(read: list[Call], outcome: Outcome, slot: Slot) -> bool:
+def _is_mixed(read: list[TorchCall], outcome: Outcome, slot: Slot) -> bool:
     """Whether some columns are made integers, and others are read as the floats that they are."""
     number = sum(
         call.function in _TO_INTEGERS and call.sources[0] == {slot.path} for call in outcome.calls
@@ -79,7 +79,7 @@ def _is_mixed(read: list[Call], outcome: Outcome, slot: Slot) -> bool:
     return 0 < number < len(read)
 
 
-def _casts(call: Call, slot: Slot, functions: frozenset[str]) -> bool:
+def _casts(call: TorchCall, slot: Slot, functions: frozenset[str]) -> bool:
     return (
         call.function in functions
         and call.sources[0] == {slot.path}

@@ -7,7 +7,7 @@ from enum import Enum, auto
 from itertools import combinations, zip_longest
 from typing import Final
 
-from nar.own.inputs.calls import CONCATENATIONS, CONVOLUTION, POOLING, Call
+from nar.own.inputs.calls import CONCATENATIONS, CONVOLUTION, POOLING, TorchCall
 from nar.own.inputs.slots import Extents
 
 
@@ -38,10 +38,10 @@ class Demand:
     tensor: int | None = 0
 
 
-_Reader = Callable[[Call, str], Iterator[Demand]]
+_Reader = Callable[[TorchCall, str], Iterator[Demand]]
 
 
-def demands(call: Call, message: str) -> tuple[Demand, ...]:
+def demands(call: TorchCall, message: str) -> tuple[Demand, ...]:
     """What a failing call leaves open, the likeliest first.
 
     Args:
@@ -59,7 +59,7 @@ def demands(call: Call, message: str) -> tuple[Demand, ...]:
     return found
 
 
-def described(call: Call, message: str) -> str:
+def described(call: TorchCall, message: str) -> str:
     """What a failing call wanted, in words; nothing where it does not tell."""
     where = f"{call.function} of {call.path}" if call.path else call.function
     for demand in demands(call, message):
@@ -75,7 +75,7 @@ def described(call: Call, message: str) -> str:
 _MISMATCH: Final = re.compile(r"size of tensor a|broadcast|shapes? .* cannot")
 
 
-def channels_of(call: Call) -> int:
+def channels_of(call: TorchCall) -> int:
     """The channels that a convolution wants."""
     found = CONVOLUTION.match(call.function)
     assert found is not None, "wanted a convolution"
@@ -84,7 +84,7 @@ def channels_of(call: Call) -> int:
     return weight[0] if found["transposed"] else weight[1] * groups
 
 
-def _of_convolution(call: Call) -> Iterator[Demand]:
+def _of_convolution(call: TorchCall) -> Iterator[Demand]:
     found = CONVOLUTION.match(call.function)
     assert found is not None, "wanted a convolution"
     shape, rank = call.shapes[0], int(found["axes"]) + 2
@@ -96,7 +96,7 @@ def _of_convolution(call: Call) -> Iterator[Demand]:
         yield Demand(DemandKind.LARGER)
 
 
-def _of_pooling(call: Call) -> Iterator[Demand]:
+def _of_pooling(call: TorchCall) -> Iterator[Demand]:
     found = POOLING.match(call.function)
     assert found is not None, "wanted a pooling"
     rank = int(found["axes"]) + 2
@@ -106,21 +106,21 @@ def _of_pooling(call: Call) -> Iterator[Demand]:
         yield Demand(DemandKind.RANK, len(call.shapes[0]), rank)
 
 
-def _of_embedding(call: Call, message: str) -> Iterator[Demand]:
+def _of_embedding(call: TorchCall, message: str) -> Iterator[Demand]:
     if "positions" in message:
         yield Demand(DemandKind.EXTENT, call.shapes[0][-1], call.shapes[1][0], None)
     elif "integers" in message or "indices" in message or "scalar type" in message:
         yield Demand(DemandKind.INTEGERS)
 
 
-def _of_linear(call: Call, _message: str) -> Iterator[Demand]:
+def _of_linear(call: TorchCall, _message: str) -> Iterator[Demand]:
     if len(call.shapes) > 1 and call.shapes[0] and call.shapes[1]:
         got, wanted = call.shapes[0][-1], call.shapes[1][-1]
         if got != wanted:
             yield Demand(DemandKind.EXTENT, got, wanted)
 
 
-def _of_batch_norm(call: Call, _message: str) -> Iterator[Demand]:
+def _of_batch_norm(call: TorchCall, _message: str) -> Iterator[Demand]:
     shape = call.shapes[0]
     widths = [weight[0] for weight in call.shapes[1:] if len(weight) == 1]
     if widths and len(shape) > 1 and shape[1] != widths[0]:
@@ -129,14 +129,14 @@ def _of_batch_norm(call: Call, _message: str) -> Iterator[Demand]:
         yield Demand(DemandKind.RANK, len(shape), len(shape) + 1)
 
 
-def _of_last_axes_norm(call: Call, _message: str) -> Iterator[Demand]:
+def _of_last_axes_norm(call: TorchCall, _message: str) -> Iterator[Demand]:
     wanted = tuple(call.detail) if isinstance(call.detail, list | tuple) else ()
     for got, extent in zip(call.shapes[0][-len(wanted) :], wanted, strict=False):
         if got != extent:
             yield Demand(DemandKind.EXTENT, got, extent)
 
 
-def _of_group_norm(call: Call, _message: str) -> Iterator[Demand]:
+def _of_group_norm(call: TorchCall, _message: str) -> Iterator[Demand]:
     shape = call.shapes[0]
     if len(shape) < 2:
         return
@@ -147,7 +147,7 @@ def _of_group_norm(call: Call, _message: str) -> Iterator[Demand]:
         yield Demand(DemandKind.EXTENT, shape[1], groups * max(1, shape[1] // groups))
 
 
-def _of_product(call: Call, _message: str) -> Iterator[Demand]:
+def _of_product(call: TorchCall, _message: str) -> Iterator[Demand]:
     if len(call.shapes) < 2 or not call.shapes[0] or len(call.shapes[1]) < 2:
         return
     left, right = call.shapes[0][-1], call.shapes[1][-2]
@@ -159,7 +159,7 @@ def _of_product(call: Call, _message: str) -> Iterator[Demand]:
         yield Demand(DemandKind.EXTENT, right, left, 1)
 
 
-def _of_einsum(call: Call, _message: str) -> Iterator[Demand]:
+def _of_einsum(call: TorchCall, _message: str) -> Iterator[Demand]:
     if not isinstance(call.detail, str):
         return
     terms = call.detail.replace(" ", "").split("->")[0].split(",")
@@ -180,7 +180,7 @@ def _of_einsum(call: Call, _message: str) -> Iterator[Demand]:
                 yield Demand(DemandKind.EXTENT, before, extent, owner)
 
 
-def _of_concatenation(call: Call, _message: str) -> Iterator[Demand]:
+def _of_concatenation(call: TorchCall, _message: str) -> Iterator[Demand]:
     first, *others = call.shapes
     if len({len(shape) for shape in call.shapes}) > 1:
         for tensor, shape in enumerate(call.shapes):
@@ -199,7 +199,7 @@ def _of_concatenation(call: Call, _message: str) -> Iterator[Demand]:
                 yield Demand(DemandKind.EXTENT, other, one, tensor)
 
 
-def _of_broadcast(call: Call, _message: str) -> Iterator[Demand]:
+def _of_broadcast(call: TorchCall, _message: str) -> Iterator[Demand]:
     for first, second in combinations(range(min(3, len(call.shapes))), 2):
         for one, other in _unequal(call.shapes[first], call.shapes[second]):
             from_first = Demand(DemandKind.EXTENT, one, other, first)

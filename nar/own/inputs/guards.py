@@ -29,7 +29,7 @@ _FILES = 32  # chosen: files of one model
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class FailedComparison:
     """Two sides of a comparison that was not as wanted.
 
     Attributes:
@@ -42,7 +42,7 @@ class Condition:
     rank_of: Sources = NOTHING
 
 
-def conditions(error: BaseException | None) -> tuple[Condition, ...]:
+def conditions(error: BaseException | None) -> tuple[FailedComparison, ...]:
     """The comparisons in the condition that raised an error; none, where there is none."""
     frame, line = _innermost(error)
     if frame is None:
@@ -121,14 +121,14 @@ def _test(path: str, line: int) -> ast.expr | None:
     return node.test if is_raised else None
 
 
-def _condition(node: ast.Compare, frame: FrameType) -> Condition | None:
+def _condition(node: ast.Compare, frame: FrameType) -> FailedComparison | None:
     sides = [_worked_out(each, frame) for each in (node.left, *node.comparators)]
     numbers = [number for side in sides for number in _numbers(side)]
     if len(numbers) < 2:
         return None
     tensors = (_ranked(each, frame) for each in (node.left, *node.comparators))
     sources = next((sources_of(each) for each in tensors if each is not None), NOTHING)
-    return Condition(tuple(numbers), sources)
+    return FailedComparison(tuple(numbers), sources)
 
 
 def _numbers(value: object) -> Iterator[int]:

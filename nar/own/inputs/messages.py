@@ -7,11 +7,11 @@ from typing import Final
 
 import torch
 
-from nar.own.inputs.calls import INDEX_AT, Outcome, RefusedError
+from nar.own.inputs.calls import INDEX_AT, Outcome, RefusedCallError
 from nar.own.inputs.guards import conditions, remainders
 from nar.own.inputs.layers import read_attribute
 from nar.own.inputs.ranks import with_rank
-from nar.own.inputs.search import Search
+from nar.own.inputs.search import InputSearch
 from nar.own.inputs.sizes import owners
 from nar.own.inputs.slots import (
     SAMPLES,
@@ -99,7 +99,7 @@ _FRAMES: Final = (8, 32, 4)
 _FRAME_SIDES: Final = (224, 256, 128)
 
 
-def repairs(search: Search, state: State, outcome: Outcome) -> Iterator[State]:
+def repairs(search: InputSearch, state: State, outcome: Outcome) -> Iterator[State]:
     """The states that the error of a run suggests."""
     del search
     for read in (
@@ -347,7 +347,7 @@ def _whole(state: State, outcome: Outcome) -> Iterator[State]:
 
 def _numbers(state: State, outcome: Outcome) -> Iterator[State]:
     """A number of the message that is an extent of an input, in exchange for another one."""
-    if isinstance(outcome.error, RefusedError):
+    if isinstance(outcome.error, RefusedCallError):
         return
     numbers = [int(text) for text in _NUMBER.findall(outcome.message)]
     if outcome.layer is not None:

@@ -13,7 +13,7 @@ from nar.own.inputs.calls import Outcome
 from nar.own.inputs.evidence import optional_parameters, parameters_of
 from nar.own.inputs.layers import has, stated_width, usual_kind
 from nar.own.inputs.names import kind_by_name, names_graph_ids
-from nar.own.inputs.search import Search
+from nar.own.inputs.search import InputSearch
 from nar.own.inputs.sizes import owners
 from nar.own.inputs.slots import NODES, USUAL, Kind, Slot, State, changed, slot
 
@@ -33,14 +33,14 @@ _WORD: Final = re.compile(r"\w+")
 _COUNTS: Final = {"frame": 2, "depth": 2, "height": 4, "width": 4}
 
 
-def keys(search: Search, state: State, outcome: Outcome) -> Iterator[State]:
+def keys(search: InputSearch, state: State, outcome: Outcome) -> Iterator[State]:
     """The states with a mapping, or a key of it more, that the run asked for."""
     yield from _as_mapping(state, outcome)
     yield from _with_key(search, state, outcome)
     yield from _as_list(search.module, state, outcome)
 
 
-def inputs(search: Search, state: State, outcome: Outcome) -> Iterator[State]:
+def inputs(search: InputSearch, state: State, outcome: Outcome) -> Iterator[State]:
     """The states with an argument more."""
     module = search.module
     yield from _with_counts(module, state, outcome)
@@ -93,7 +93,7 @@ def _as_mapping(state: State, outcome: Outcome) -> Iterator[State]:
             return
 
 
-def _with_key(search: Search, state: State, outcome: Outcome) -> Iterator[State]:
+def _with_key(search: InputSearch, state: State, outcome: Outcome) -> Iterator[State]:
     """A mapping with the key that it was asked for."""
     mappings = [each for each in state if each.kind is Kind.MAPPING]
     if not isinstance(outcome.error, KeyError) or not mappings or not outcome.error.args:

@@ -13,11 +13,11 @@ from nar.capture.forward.placement import Placement, flat_tensors, inference, pl
 from nar.capture.forward.untouched import has_lazy, renew_lazy, untouched
 from nar.own.clock import Deadline, ending
 from nar.own.inputs.calls import (
-    Call,
-    Layer,
     Outcome,
-    Record,
-    RefusedError,
+    RefusedCallError,
+    RunningModule,
+    RunRecord,
+    TorchCall,
     mark,
     sources_of,
     tensors_in,
@@ -39,7 +39,7 @@ _WANTS_DATA: Final = re.compile(
 
 def wants_data(error: BaseException | None) -> bool:
     """Whether an error comes of running without data, and not of the inputs."""
-    if error is None or isinstance(error, RefusedError):
+    if error is None or isinstance(error, RefusedCallError):
         return False
     return _WANTS_DATA.search(f"{type(error).__name__} {error}") is not None
 
@@ -100,7 +100,7 @@ class Prober:
         owned = {id(tensor): name for name, tensor in _made_parameters(self._module).items()}
         owned |= {id(tensor): name for name, tensor in self._module.named_buffers()}
         owned |= {id(tensor): name for name, tensor in placement.state.items()}
-        record = Record(owned, deadline, is_strict=is_strict)
+        record = RunRecord(owned, deadline, is_strict=is_strict)
         error: BaseException | None = None
         with untouched(self._module) as children:
             if has_lazy(children):
@@ -138,7 +138,7 @@ class Prober:
         )
 
     @contextmanager
-    def _watched(self, record: Record, *, is_strict: bool) -> Iterator[None]:
+    def _watched(self, record: RunRecord, *, is_strict: bool) -> Iterator[None]:
         """Inside, the record knows which module runs, and what it was called with."""
 
         def enter(layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -146,18 +146,18 @@ class Prober:
             shapes = tuple(tuple(tensor.shape) for tensor in tensors)
             sources = tuple(map(sources_of, tensors))
             path = self._paths.get(id(layer), "?")
-            record.layers.append(Layer(layer, path, shapes, sources))
+            record.layers.append(RunningModule(layer, path, shapes, sources))
             if isinstance(layer, OVER_SEQUENCES) and sources and sources[0]:
-                call = Call(type(layer).__name__, path, 0, shapes, sources)
+                call = TorchCall(type(layer).__name__, path, 0, shapes, sources)
                 for source in sources[0]:
                     record.first_uses.setdefault(source, call)
                 is_packed = any(isinstance(each, nn.utils.rnn.PackedSequence) for each in args)
                 if is_strict and not is_packed and len(shapes[0]) != _AXES_OF_SEQUENCES:
-                    raise RefusedError("wanted 3 axes with the batch")
+                    raise RefusedCallError("wanted 3 axes with the batch")
             # A cell that is opaque does not look at the width of its input.
             is_cell = isinstance(layer, nn.RNNCellBase) and bool(shapes) and bool(shapes[0])
             if is_cell and shapes[0][-1] != layer.input_size:
-                raise RefusedError(f"wanted a width of {layer.input_size}")
+                raise RefusedCallError(f"wanted a width of {layer.input_size}")
 
         def leave(_layer: nn.Module, _args: object, _result: object) -> None:
             if record.layers:

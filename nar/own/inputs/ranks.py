@@ -28,7 +28,7 @@ SOUND_CHANNELS = (1, 2)  # a series of so few channels is sound, and long
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class FirstReader:
     """The layer that reads an input first.
 
     Attributes:
@@ -44,7 +44,7 @@ def with_rank(
     state: State,
     place: int,
     rank: int,
-    reader: Reader = Reader(),
+    reader: FirstReader = FirstReader(),
 ) -> Iterator[State]:
     """States in which an input has another number of axes.
 
@@ -90,7 +90,7 @@ def _padded(extents: Extents, rank: int) -> Extents:
     return (1,) * (rank - len(extents)) + extents[max(0, len(extents) - rank) :]
 
 
-def _shape(rank: int, reader: Reader) -> tuple[Kind, Extents]:
+def _shape(rank: int, reader: FirstReader) -> tuple[Kind, Extents]:
     if reader.axes is None:
         kind = BY_RANK[rank]
         if kind is Kind.VOLUME and reader.width == 3:

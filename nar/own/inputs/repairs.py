@@ -8,13 +8,13 @@ import torch
 from torch import nn
 
 from nar.own.inputs import messages, missing
-from nar.own.inputs.calls import CONVOLUTION, Call, Layer, Outcome
+from nar.own.inputs.calls import CONVOLUTION, Outcome, RunningModule, TorchCall
 from nar.own.inputs.columns import keys_as_numbers
 from nar.own.inputs.demands import Demand, DemandKind, channels_of, demands
 from nar.own.inputs.layers import ATTENTION, is_sequential, read_attribute
 from nar.own.inputs.names import kind_by_name
-from nar.own.inputs.ranks import SOUND_CHANNELS, Reader, with_rank
-from nar.own.inputs.search import Search
+from nar.own.inputs.ranks import SOUND_CHANNELS, FirstReader, with_rank
+from nar.own.inputs.search import InputSearch
 from nar.own.inputs.sizes import owners, solved
 from nar.own.inputs.slots import (
     LENGTH,
@@ -38,7 +38,7 @@ _GROWTHS = (2, 4, 8)  # chosen: one for each halving that a deep network has mor
 _COLUMNS = 16  # chosen: categories in a row are fewer than tokens in a text
 
 
-def repairs(search: Search, state: State, outcome: Outcome) -> Iterator[State]:
+def repairs(search: InputSearch, state: State, outcome: Outcome) -> Iterator[State]:
     """The states that may mend a failed run, without those that are as before.
 
     Args:
@@ -58,7 +58,7 @@ def repairs(search: Search, state: State, outcome: Outcome) -> Iterator[State]:
     return (repaired for repaired in chain.from_iterable(kinds) if repaired != state)
 
 
-def _of_layer(search: Search, state: State, outcome: Outcome) -> Iterator[State]:
+def _of_layer(search: InputSearch, state: State, outcome: Outcome) -> Iterator[State]:
     """Recurrent layers and attention know their width and their rank."""
     layer = outcome.layer
     if layer is None or not isinstance(layer.module, (nn.RNNBase, nn.RNNCellBase, *ATTENTION)):
@@ -89,7 +89,7 @@ def _width(module: nn.Module) -> int | None:
     return None
 
 
-def _all_widths(state: State, layer: Layer, width: int | None) -> Iterator[State]:
+def _all_widths(state: State, layer: RunningModule, width: int | None) -> Iterator[State]:
     """Several inputs of one layer, all with its width."""
     sources = frozenset().union(*layer.sources) if layer.sources else frozenset()
     places = [place for place, each in enumerate(state) if each.path in sources]
@@ -101,7 +101,7 @@ def _all_widths(state: State, layer: Layer, width: int | None) -> Iterator[State
 
 
 def _layer_rank(
-    state: State, place: int, layer: Layer, rank: int, width: int | None
+    state: State, place: int, layer: RunningModule, rank: int, width: int | None
 ) -> Iterator[State]:
     before = state[place]
     shape = layer.shapes[0] if layer.shapes else ()
@@ -113,11 +113,11 @@ def _layer_rank(
         yield changed(state, place, kind=Kind.SEQUENCE, extents=extents, dtype=torch.float32)
     if wanted == 2 and before.is_integer:
         yield changed(state, place, extents=USUAL[Kind.IDS])
-    yield from with_rank(state, place, wanted, Reader(width))
+    yield from with_rank(state, place, wanted, FirstReader(width))
 
 
 def _layer_width(
-    search: Search, state: State, place: int, layer: Layer, width: int
+    search: InputSearch, state: State, place: int, layer: RunningModule, width: int
 ) -> Iterator[State]:
     before, got = state[place], layer.shapes[0][-1]
     if before.kind is Kind.WAVE and layer.shapes[0] == before.extents:  # no sound, by its width
@@ -137,7 +137,7 @@ def _layer_width(
             yield resized(state, place, axes, round(extent + (width - got) / slope))
 
 
-def _of_call(search: Search, state: State, outcome: Outcome) -> Iterator[State]:
+def _of_call(search: InputSearch, state: State, outcome: Outcome) -> Iterator[State]:
     """What the failing call of torch wants."""
     call = outcome.failing
     if call is None:
@@ -160,12 +160,12 @@ def _of_call(search: Search, state: State, outcome: Outcome) -> Iterator[State]:
                 yield from _grown(state, place)
 
 
-def _reader(call: Call) -> Reader:
+def _reader(call: TorchCall) -> FirstReader:
     found = CONVOLUTION.match(call.function)
-    return Reader(channels_of(call), int(found["axes"])) if found else Reader()
+    return FirstReader(channels_of(call), int(found["axes"])) if found else FirstReader()
 
 
-def _integers(state: State, place: int, call: Call) -> Iterator[State]:
+def _integers(state: State, place: int, call: TorchCall) -> Iterator[State]:
     """An input that an embedding reads, as integers."""
     before = state[place]
     is_direct = call.shapes[0] == before.extents
@@ -186,7 +186,7 @@ def _ids(state: State, place: int, extents: tuple[int, ...], kind: Kind = Kind.I
 
 
 def _read_first(
-    search: Search, state: State, outcome: Outcome, demand: Demand, place: int
+    search: InputSearch, state: State, outcome: Outcome, demand: Demand, place: int
 ) -> Iterator[State]:
     """Inputs that the failing call reads as they came, so that it says their whole shape."""
     call, before = outcome.failing, state[place]
@@ -207,7 +207,9 @@ def _read_first(
         yield from _of_convolution(state, place, demand.wanted)
 
 
-def _of_linear(search: Search, state: State, place: int, call: Call, width: int) -> Iterator[State]:
+def _of_linear(
+    search: InputSearch, state: State, place: int, call: TorchCall, width: int
+) -> Iterator[State]:
     shape, before = call.shapes[0], state[place]
     vector = _floats(state, place, Kind.VECTOR, (1, width))
     if len(shape) == 2 and before.rank > 2:

@@ -54,7 +54,7 @@ class NoDataError(Exception):
 class Repairs(Protocol):
     """Gives the states that may mend a failed run, the likeliest first."""
 
-    def __call__(self, search: "Search", state: State, outcome: Outcome) -> Iterator[State]:
+    def __call__(self, search: "InputSearch", state: State, outcome: Outcome) -> Iterator[State]:
         """The states after a run."""
 
 
@@ -80,7 +80,7 @@ class Budget:
             self._seconds = self.deadline.left
 
 
-class Search:
+class InputSearch:
     """Probes a module, knows what each probe gave, and repairs what failed.
 
     Args:

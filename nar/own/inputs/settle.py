@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from nar.capture import CaptureInputs
-from nar.own.inputs.calls import CONCATENATIONS, POOLING, Call, Outcome
+from nar.own.inputs.calls import CONCATENATIONS, POOLING, Outcome, TorchCall
 from nar.own.inputs.columns import as_read
 from nar.own.inputs.evidence import optional_parameters
 from nar.own.inputs.layers import (
@@ -24,7 +24,7 @@ from nar.own.inputs.layers import (
 from nar.own.inputs.missing import kinds_of, with_input
 from nar.own.inputs.names import kind_by_name
 from nar.own.inputs.ranks import SOUND_CHANNELS
-from nar.own.inputs.search import Search
+from nar.own.inputs.search import InputSearch
 from nar.own.inputs.slots import (
     LENGTH,
     SAMPLES,
@@ -72,7 +72,7 @@ class Reading:
     texts: tuple[str, ...]
 
 
-def settled(search: Search, state: State) -> State:
+def settled(search: InputSearch, state: State) -> State:
     """The inputs after all that can be made better of them, each in its own bound."""
     for better in (
         _long_sounds,
@@ -105,7 +105,7 @@ def share_reached(module: nn.Module, outcome: Outcome) -> float:
     return sum(size for name, size in sizes.items() if name in outcome.used) / whole
 
 
-def widths_unasked(search: Search, state: State) -> tuple[str, ...]:
+def widths_unasked(search: InputSearch, state: State) -> tuple[str, ...]:
     """The paths of the vectors that are as wide as is usual because any width runs."""
     found = []
     for place, each in enumerate(state):
@@ -117,7 +117,7 @@ def widths_unasked(search: Search, state: State) -> tuple[str, ...]:
     return tuple(found)
 
 
-def other_sizes_differ(search: Search, state: State) -> bool | None:
+def other_sizes_differ(search: InputSearch, state: State) -> bool | None:
     """Whether other sizes run other operators; None where no other size runs."""
     before = [call.function for call in search.outcomes[state].calls]
     answer: bool | None = None
@@ -167,7 +167,7 @@ def _scaled(state: State, factor: float, axes_of: Mapping[Kind, Extents] = _FREE
     return state
 
 
-def readings(search: Search, state: State) -> Iterator[Reading]:
+def readings(search: InputSearch, state: State) -> Iterator[Reading]:
     """The calls that might as well be meant and run other functions of torch."""
     before = _functions(search, state)
     for clause, other in (*_masked(search, state), *_longer(search, state)):
@@ -175,7 +175,7 @@ def readings(search: Search, state: State) -> Iterator[Reading]:
             yield Reading(clause, call_of(other), texts_of(other))
 
 
-def _masked(search: Search, state: State) -> Iterator[tuple[str, State]]:
+def _masked(search: InputSearch, state: State) -> Iterator[tuple[str, State]]:
     """The inputs with a mask more, for each one that may be None."""
     if all(each.is_stated for each in state):
         return
@@ -192,7 +192,7 @@ def _masked(search: Search, state: State) -> Iterator[tuple[str, State]]:
                 yield f"with {parameter.name}", given
 
 
-def _longer(search: Search, state: State) -> Iterator[tuple[str, State]]:
+def _longer(search: InputSearch, state: State) -> Iterator[tuple[str, State]]:
     """The inputs of another length or number of frames, where no attribute states one.
 
     What is much longer shows windows, segments and loops over time; the nearest other length
@@ -219,15 +219,15 @@ def _is_timed(slot: Slot) -> bool:
     return slot.kind in _TIMES and slot.rank > 1
 
 
-def _functions(search: Search, state: State) -> list[str]:
+def _functions(search: InputSearch, state: State) -> list[str]:
     return [call.function for call in search.outcomes[state].calls]
 
 
-def _if_ok(search: Search, new: State, old: State) -> State:
+def _if_ok(search: InputSearch, new: State, old: State) -> State:
     return new if new != old and search.probe(new).is_ok else old
 
 
-def _long_sounds(search: Search, state: State) -> State:
+def _long_sounds(search: InputSearch, state: State) -> State:
     """What has one or two channels is sound, and long."""
     samples = sound_length(search.module) or SAMPLES
     for place, each in enumerate(state):
@@ -239,7 +239,7 @@ def _long_sounds(search: Search, state: State) -> State:
     return state
 
 
-def _evenly_divided(search: Search, state: State) -> State:
+def _evenly_divided(search: InputSearch, state: State) -> State:
     """Sizes of which nothing is filled up or cut, where the usual ones are no multiples.
 
     Then fewer operators run. A module that states its sizes has them already.
@@ -261,7 +261,7 @@ def _evenly_divided(search: Search, state: State) -> State:
     return state
 
 
-def _time_first(search: Search, state: State) -> State:
+def _time_first(search: InputSearch, state: State) -> State:
     """Layers that want time first get time first."""
     layers = dict(search.module.named_modules())
     for place, each in enumerate(state):
@@ -276,7 +276,7 @@ def _time_first(search: Search, state: State) -> State:
     return state
 
 
-def _integers(search: Search, state: State) -> State:
+def _integers(search: InputSearch, state: State) -> State:
     """An input is integers if an embedding reads it first, and only then."""
     for place, each in enumerate(state):
         call = search.outcomes[state].first_uses.get(each.path)
@@ -291,7 +291,7 @@ def _integers(search: Search, state: State) -> State:
     return state
 
 
-def _columns(search: Search, state: State) -> State:
+def _columns(search: InputSearch, state: State) -> State:
     """Columns that a module picks one by one: as many as it picks."""
     for place, each in enumerate(state):
         if each.rank != 2 or each.extents[1] not in _MANY or each.is_stated:
@@ -316,12 +316,12 @@ def _columns(search: Search, state: State) -> State:
     return state
 
 
-def _as_read(search: Search, state: State) -> State:
+def _as_read(search: InputSearch, state: State) -> State:
     """Columns as they are read of a table; all together, or none."""
     return _if_ok(search, as_read(state, search.outcomes[state]), state)
 
 
-def _beyond_windows(search: Search, state: State) -> State:
+def _beyond_windows(search: InputSearch, state: State) -> State:
     """Sequences that are longer than a module takes at once: only then it divides or chooses."""
     least = 2 * window(search.module)
     least = min(least, length(search.module) or least)
@@ -331,7 +331,7 @@ def _beyond_windows(search: Search, state: State) -> State:
     return state
 
 
-def _maps_as_pooled(search: Search, state: State) -> State:
+def _maps_as_pooled(search: InputSearch, state: State) -> State:
     """Sizes with which the last pooling, if it has a large kernel, covers its whole map."""
     pool = next((call for call in reversed(search.outcomes[state].calls) if _pools(call)), None)
     if pool is None:
@@ -348,7 +348,7 @@ def _maps_as_pooled(search: Search, state: State) -> State:
     return _if_ok(search, new, state)
 
 
-def _pools(call: Call) -> bool:
+def _pools(call: TorchCall) -> bool:
     return (
         POOLING.match(call.function) is not None
         and "adaptive" not in call.function
@@ -357,7 +357,7 @@ def _pools(call: Call) -> bool:
     )
 
 
-def _no_axis_of_one(search: Search, state: State) -> State:
+def _no_axis_of_one(search: InputSearch, state: State) -> State:
     """An axis of one, which hides what runs along it, as long as a few where that runs too."""
     for place, each in enumerate(state):
         if each.is_stated or each.rank < _AXES_OF_MAPS or each.extents[1] != 1:
@@ -366,7 +366,7 @@ def _no_axis_of_one(search: Search, state: State) -> State:
     return state
 
 
-def _all_inputs(search: Search, state: State) -> State:
+def _all_inputs(search: InputSearch, state: State) -> State:
     """Optional inputs without which a part of the weights would not run."""
     module = search.module
     reached = share_reached(module, search.outcomes[state])

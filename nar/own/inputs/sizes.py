@@ -7,7 +7,7 @@ from typing import Final
 
 from nar.own.inputs.calls import CONVOLUTION, NOTHING, Outcome, Sources
 from nar.own.inputs.demands import Demand, DemandKind, demands
-from nar.own.inputs.search import Search
+from nar.own.inputs.search import InputSearch
 from nar.own.inputs.slots import Extents, State, changed, resized
 
 _FACTORS: Final = (2, 16, 256)  # strides round what is small to one
@@ -64,11 +64,11 @@ class _Question:
         """The inputs with another extent."""
         return resized(self.state, self.place, self.axes, extent)
 
-    def passes(self, search: Search, extent: int) -> bool:
+    def passes(self, search: InputSearch, extent: int) -> bool:
         """Whether the run comes beyond the failing call with another extent."""
         return search.probe(self.at(extent)).passed(self.site)
 
-    def read(self, search: Search, extent: int) -> int | None:
+    def read(self, search: InputSearch, extent: int) -> int | None:
         """What the failing call gets with another extent."""
         return _read(search.probe(self.at(extent)), self.outcome, self.demand)
 
@@ -82,7 +82,7 @@ def owners(state: State, outcome: Outcome, tensor: int | None = 0) -> list[int]:
     return found or list(range(len(state)))
 
 
-def solved(search: Search, state: State, outcome: Outcome, demand: Demand) -> Iterator[State]:
+def solved(search: InputSearch, state: State, outcome: Outcome, demand: Demand) -> Iterator[State]:
     """States in which the failing call gets the extent that it wants.
 
     First an axis of an input that has the extent which came; then each axis is moved, to see how
@@ -105,7 +105,7 @@ def solved(search: Search, state: State, outcome: Outcome, demand: Demand) -> It
 
 
 def _by_own_extent(
-    search: Search, state: State, places: list[int], demand: Demand
+    search: InputSearch, state: State, places: list[int], demand: Demand
 ) -> Iterator[State]:
     """States in which inputs of the extent that came get the extent that is wanted."""
     direct = _direct(state, places, demand)
@@ -161,7 +161,7 @@ def _alike(state: State, place: int, axes: Extents, wanted: int) -> State:
     return new
 
 
-def _balanced(search: Search, state: State, place: int, axes: Extents) -> Iterator[State]:
+def _balanced(search: InputSearch, state: State, place: int, axes: Extents) -> Iterator[State]:
     """An input whose other axes give way, where an earlier call now gets a multiple of its want.
 
     Channels and joints that are norms of one width are such axes: three channels want a third of
@@ -230,7 +230,7 @@ def _read(outcome: Outcome, reference: Outcome, demand: Demand) -> int | None:
     return after[(moved or axes)[0]]
 
 
-def _along(search: Search, question: _Question) -> Iterator[State]:
+def _along(search: InputSearch, question: _Question) -> Iterator[State]:
     """States that differ in one group of axes of one input."""
     got, wanted, start = question.demand.got, question.demand.wanted, question.before
     if len(question.axes) > 1 and got and wanted:
@@ -258,7 +258,7 @@ def _along(search: Search, question: _Question) -> Iterator[State]:
     yield question.at(found)
 
 
-def _first_step(search: Search, question: _Question) -> tuple[int, int | None]:
+def _first_step(search: InputSearch, question: _Question) -> tuple[int, int | None]:
     """Another extent, and what the call gets with it: far enough away that something moves."""
     got, start = question.demand.got, question.before
     is_larger = question.demand.wanted > got
@@ -272,7 +272,7 @@ def _first_step(search: Search, question: _Question) -> tuple[int, int | None]:
     return step, read
 
 
-def _found(search: Search, question: _Question, step: int, read: int) -> int | None:
+def _found(search: InputSearch, question: _Question, step: int, read: int) -> int | None:
     """The extent with which the call gets what it wants, from what two extents gave."""
     got, wanted, start = question.demand.got, question.demand.wanted, question.before
     seen: dict[int, int | None] = {start: got, step: read}

@@ -76,7 +76,7 @@ def _check(size_bytes: int, max_bytes: int) -> None:
         raise OversizedError(f"wanted at most {max_bytes:,} bytes, came {size_bytes:,} or more")
 
 
-class RefusedError(Exception):
+class RefusedRequestError(Exception):
     """A call that ends with a status."""
 
     def __init__(self, status: Status) -> None:
@@ -141,7 +141,7 @@ class HttpContext:
         status = Status(code=code.value[0], message=details)
         if _DETAILS in known:
             status = Status.FromString(cast(bytes, known[_DETAILS]))
-        raise RefusedError(status)
+        raise RefusedRequestError(status)
 
 
 # The numbers that google.rpc.code gives for HTTP.
@@ -221,7 +221,7 @@ async def _answer(answers: Answers, method: Method, max_bytes: int, request: Req
     parse = partial(_parsed, method.request)
     try:
         message = await answers.answer(method, parse, context.as_context())
-    except RefusedError as refused:
+    except RefusedRequestError as refused:
         return await status_reply(refused.status, context.request_id)
     return await message_reply(message, context.request_id)
 

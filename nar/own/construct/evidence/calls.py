@@ -15,7 +15,7 @@ _MOST_CALLS = 40  # of one name, the nearest: more are a layer that stands every
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Call:
+class CallSite:
     """One call at its place.
 
     Attributes:
@@ -69,7 +69,7 @@ class Call:
         return {name: Expression(self.path, self.tree, node) for name, node in given.items()}
 
 
-def calls_of(repository: Repository, name: str, defined_in: Path | None = None) -> list[Call]:
+def calls_of(repository: Repository, name: str, defined_in: Path | None = None) -> list[CallSite]:
     """The calls of a name, those of the nearest files first.
 
     Args:
@@ -78,7 +78,7 @@ def calls_of(repository: Repository, name: str, defined_in: Path | None = None) 
         defined_in: The file that defines it: calls of another thing of that name are left out,
             as far as imports tell.
     """
-    found: list[Call] = []
+    found: list[CallSite] = []
     for path in repository.python_files:
         text = repository.text(path)
         if not re.search(rf"\b{re.escape(name)}(\(| as )", text):
@@ -87,17 +87,19 @@ def calls_of(repository: Repository, name: str, defined_in: Path | None = None) 
         if defined_in is not None and path != defined_in and _means_another(tree, name, defined_in):
             continue
         found += [
-            Call(path, tree, node, f"{repository.relative(path)}:{node.lineno}")
+            CallSite(path, tree, node, f"{repository.relative(path)}:{node.lineno}")
             for node in _calls(repository.nodes(path), _names_of(repository.nodes(path), name))
         ]
     for path, tree in repository.readme_code:
         place = f"the code in {repository.relative(path)}"
         nodes = tuple(ast.walk(tree))
-        found += [Call(path, tree, node, place) for node in _calls(nodes, _names_of(nodes, name))]
+        found += [
+            CallSite(path, tree, node, place) for node in _calls(nodes, _names_of(nodes, name))
+        ]
     return found[:_MOST_CALLS]
 
 
-def imported_by_name(call: Call) -> Expression | None:
+def imported_by_name(call: CallSite) -> Expression | None:
     """The name of a module whose class or function is called, where a call imports it by a name.
 
     ``net = importlib.import_module(args.model)`` stands before ``net.build()``; None where the

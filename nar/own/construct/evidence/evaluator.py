@@ -36,7 +36,7 @@ from nar.own.construct.evidence.names import (
     path_of,
 )
 from nar.own.construct.evidence.repository import Repository
-from nar.own.construct.evidence.settings import Settings, settings_of
+from nar.own.construct.evidence.settings import StatedSettings, settings_of
 from nar.own.construct.evidence.sources import parser_values
 from nar.own.construct.imports.stand_ins import StandIn
 from nar.own.construct.imports.weights import NotLoaded
@@ -69,7 +69,7 @@ class Evaluator:
         self._definitions = definitions
         self._running: set[int] = set()
         # Configurations that are being completed line by line, by their scope and name.
-        self._growing: dict[tuple[int, str], Settings] = {}
+        self._growing: dict[tuple[int, str], StatedSettings] = {}
 
     def value(self, found: Any, depth: int = 0) -> Any:  # noqa: ANN401
         """A value as it is, an expression worked out.
@@ -195,7 +195,7 @@ class Evaluator:
 
     def _grown(
         self, found: Expression, scope: ast.FunctionDef | ast.Module, line: int, depth: int
-    ) -> Settings:
+    ) -> StatedSettings:
         """The namespace of a file's parser after what is set of it between a line and here."""
         assert isinstance(found.node, ast.Name), "only names hold namespaces"
         key = id(scope), found.node.id
@@ -219,7 +219,7 @@ class Evaluator:
         place: tuple[ast.AST, Callable[[ast.expr], bool | None], int],
     ) -> Any:  # noqa: ANN401
         """An object after the attributes that are set of it, as far as these are known."""
-        if not later or not isinstance(value, Settings):
+        if not later or not isinstance(value, StatedSettings):
             return value
         changed = copy.deepcopy(value)
         self._set_attributes(found, changed, later, place)
@@ -228,7 +228,7 @@ class Evaluator:
     def _set_attributes(
         self,
         found: Expression,
-        changed: Settings,
+        changed: StatedSettings,
         later: list[ast.Assign],
         place: tuple[ast.AST, Callable[[ast.expr], bool | None], int],
     ) -> None:
@@ -245,7 +245,7 @@ class Evaluator:
             *above, last = path_of(each.targets[0], found.node.id)
             holder = changed
             for part in above:
-                holder = holder.setdefault(part, Settings())
+                holder = holder.setdefault(part, StatedSettings())
             holder[last] = settings_of(new)
 
     def _condition(self, found: Expression, depth: int) -> Callable[[ast.expr], bool | None]:
@@ -280,7 +280,7 @@ class Evaluator:
             raise UnknownValueError(f"{name} of {called}")
         return self.value(found.beside(default), depth + 1)
 
-    def namespace(self, found: Expression) -> Settings:
+    def namespace(self, found: Expression) -> StatedSettings:
         """The defaults of a file's parsers, else of the parsers of the nearest file.
 
         Raises:
@@ -288,18 +288,18 @@ class Evaluator:
         """
         own = parser_values(self._repository, found.path)
         if own:
-            return Settings(self.known(own))
+            return StatedSettings(self.known(own))
         imported = [
             parser_values(self._repository, path)
             for path in self._repository.python_files
             if modules_imported(found.tree) & {path.stem, path.parent.name}
         ]
         if any(imported):
-            return Settings(self.known(max(imported, key=len)))
+            return StatedSettings(self.known(max(imported, key=len)))
         for path in self._repository.python_files:
             values = parser_values(self._repository, path)
             if values and found.path.stem in self._repository.text(path):
-                return Settings(self.known(values))
+                return StatedSettings(self.known(values))
         raise UnknownValueError("no parser of arguments")
 
     def attribute_of_self(self, found: Expression, attribute: str, depth: int) -> Any:  # noqa: ANN401

@@ -12,7 +12,7 @@ from typing import Any, Final
 from nar.own.construct.evidence.evaluator import Definitions, Evaluator
 from nar.own.construct.evidence.expressions import Expression, UnknownValueError
 from nar.own.construct.evidence.repository import Repository
-from nar.own.construct.evidence.sources import Kind, Source, read_sources
+from nar.own.construct.evidence.sources import SourceKind, ValueSource, read_sources
 from nar.own.construct.usual_values import NOTHING, usual_count, usual_value
 
 # Of names that belong together a source has to have at least this share, or it is of another thing.
@@ -57,7 +57,7 @@ class Fitting:
         others: How many other files have as many.
     """
 
-    source: Source
+    source: ValueSource
     names: int
     others: int
 
@@ -88,7 +88,7 @@ class Evidence:
         self._target = target
 
     @cached_property
-    def sources(self) -> tuple[Source, ...]:
+    def sources(self) -> tuple[ValueSource, ...]:
         """Everything that gives values to names."""
         return read_sources(self.repository)
 
@@ -145,7 +145,7 @@ class Evidence:
         equal = {s.path for s in ranked if len(wanted & s.values.keys()) == most}
         return Fitting(ranked[0], most, len(equal) - 1)
 
-    def whole_source(self, names: tuple[str, ...]) -> Source | None:
+    def whole_source(self, names: tuple[str, ...]) -> ValueSource | None:
         """The best source that has nearly all of many parameters; None where none has."""
         if len(names) < _MANY:
             return None
@@ -158,7 +158,7 @@ class Evidence:
         return len(names) >= _SEVERAL and any(
             source.values.keys() >= set(names)
             for source in self.sources
-            if source.kind in (Kind.FILE, Kind.PARSER)
+            if source.kind in (SourceKind.FILE, SourceKind.PARSER)
         )
 
     def file_named(self, value: object) -> Path | None:
@@ -179,7 +179,7 @@ class Evidence:
                     return path
         return None
 
-    def _rank(self, source: Source) -> tuple[Any, ...]:
+    def _rank(self, source: ValueSource) -> tuple[Any, ...]:
         """Of sources that have as much: what speaks of the target, then of commands, then near."""
         return (
             self._silence(source),
@@ -189,12 +189,12 @@ class Evidence:
             source.place,
         )
 
-    def _silence(self, source: Source) -> int:
+    def _silence(self, source: ValueSource) -> int:
         """Whether a file speaks of the target: 0 by its name, 1 as settings may, 2 not at all."""
         text = self.repository.text(source.path)
         if self._target in text or source.path == self.repository.path:
             return 0
-        return 1 if source.kind in (Kind.FILE, Kind.LITERALS) else 2
+        return 1 if source.kind in (SourceKind.FILE, SourceKind.LITERALS) else 2
 
     def _mentioned(self, path: Path) -> float:
         """How a file is named elsewhere: 0 in a parser's default, 1 in a command, 2 nowhere."""
@@ -209,7 +209,7 @@ class Evidence:
         texts = [
             value
             for source in self.sources
-            if source.kind is Kind.PARSER
+            if source.kind is SourceKind.PARSER
             for value in source.values.values()
             if isinstance(value, str)
         ]

@@ -1,4 +1,4 @@
-"""`Settings`: a configuration that answers as a namespace, a mapping or a node of a config."""
+"""`StatedSettings`: a configuration that is read as a namespace, a mapping or a node."""
 
 import copy
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ class MissingSettingError(AttributeError, KeyError):
     """
 
     def __init__(
-        self, name: str, holder: "Settings | None" = None, above: tuple[str, ...] = ()
+        self, name: str, holder: "StatedSettings | None" = None, above: tuple[str, ...] = ()
     ) -> None:
         super().__init__(f"the configuration has no {'.'.join((*above, str(name)))!r}")
         self.setting = name
@@ -26,7 +26,7 @@ class MissingSettingError(AttributeError, KeyError):
         self.above = above
 
 
-class Settings(dict[str, Any]):
+class StatedSettings(dict[str, Any]):
     """Answers ``config.width``, ``config["width"]``, ``config.get("width")`` and ``vars(config)``.
 
     What it lacks is a `MissingSettingError` of its name, both as attribute and as key, so that it
@@ -51,12 +51,12 @@ class Settings(dict[str, Any]):
     def __missing__(self, name: str) -> Any:  # noqa: ANN401
         raise MissingSettingError(name)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> "Settings":
-        return Settings({name: copy.deepcopy(value, memo) for name, value in self.items()})
+    def __deepcopy__(self, memo: dict[int, Any]) -> "StatedSettings":
+        return StatedSettings({name: copy.deepcopy(value, memo) for name, value in self.items()})
 
-    def copy(self) -> "Settings":
+    def copy(self) -> "StatedSettings":
         """Another one of the same values."""
-        return Settings(self)
+        return StatedSettings(self)
 
     def freeze(self) -> None:
         """Stay changeable; the name that yacs has for the contrary."""
@@ -75,15 +75,15 @@ class Settings(dict[str, Any]):
             *above, last = str(name).split(".")
             place = self
             for part in above:
-                place = place.setdefault(part, Settings())
+                place = place.setdefault(part, StatedSettings())
             place[last] = value
 
-    def clone(self) -> "Settings":
+    def clone(self) -> "StatedSettings":
         """As `copy`; the name that yacs has for it."""
         return copy.deepcopy(self)
 
 
-class PartOfSettings(Settings):
+class PartOfSettings(StatedSettings):
     """A part of a configuration that nothing tells of; it is asked for by its whole path."""
 
     __slots__ = ("_above",)
@@ -109,10 +109,10 @@ def read_whole(path: Path) -> Any:  # noqa: ANN401
     return settings_of(read_settings(path))
 
 
-def _merge(settings: Settings, values: Mapping[str, Any]) -> None:
+def _merge(settings: StatedSettings, values: Mapping[str, Any]) -> None:
     for name, value in values.items():
         own = settings.get(name)
-        if isinstance(own, Settings) and isinstance(value, Mapping):
+        if isinstance(own, StatedSettings) and isinstance(value, Mapping):
             _merge(own, value)
         else:
             settings[name] = settings_of(value)
@@ -120,10 +120,10 @@ def _merge(settings: Settings, values: Mapping[str, Any]) -> None:
 
 def settings_of(value: object) -> Any:  # noqa: ANN401
     """A value whose mappings are settings, at any depth."""
-    if isinstance(value, Settings):
+    if isinstance(value, StatedSettings):
         return value
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        return Settings(value)
+        return StatedSettings(value)
     if type(value) is list:
         return [settings_of(each) for each in value]
     return value

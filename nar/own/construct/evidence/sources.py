@@ -22,7 +22,7 @@ _SETTINGS_SHARE = 0.6
 _MOST_LISTED = 20  # of a list of mappings in YAML: data begin there
 
 
-class Kind(IntEnum):
+class SourceKind(IntEnum):
     """What a source is; of equals the lower is taken."""
 
     FILE = 0
@@ -34,7 +34,7 @@ class Kind(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ValueSource:
     """Values of names at one place.
 
     Attributes:
@@ -46,13 +46,13 @@ class Source:
     """
 
     place: str
-    kind: Kind
+    kind: SourceKind
     path: Path
     values: Mapping[str, Any]
     distance: int
 
 
-def read_sources(repository: Repository) -> tuple[Source, ...]:
+def read_sources(repository: Repository) -> tuple[ValueSource, ...]:
     """All sources of a repository, those of the nearest files first in each kind."""
     found = [source for path in repository.settings_files for source in _of_file(repository, path)]
     for path in repository.python_files:
@@ -61,11 +61,11 @@ def read_sources(repository: Repository) -> tuple[Source, ...]:
         values = _attributes(path, tree, tuple(ast.walk(tree)))
         if values:
             place = f"the code in {repository.relative(path)}"
-            found.append(Source(place, Kind.README, path, values, -1))
+            found.append(ValueSource(place, SourceKind.README, path, values, -1))
     return tuple(found)
 
 
-def sources_naming(repository: Repository, name: str) -> tuple[Source, ...]:
+def sources_naming(repository: Repository, name: str) -> tuple[ValueSource, ...]:
     """The sources of the files that have a name in them: no others need be parsed for it."""
     found = [
         source
@@ -195,7 +195,7 @@ def _plain(text: str) -> Any:  # noqa: ANN401
         return text
 
 
-def _of_file(repository: Repository, path: Path) -> Iterator[Source]:
+def _of_file(repository: Repository, path: Path) -> Iterator[ValueSource]:
     if ".github" in path.parts:
         return
     try:
@@ -204,7 +204,7 @@ def _of_file(repository: Repository, path: Path) -> Iterator[Source]:
         return
     place, distance = repository.relative(path), repository.distance(path)
     for values in _mappings(held):
-        yield Source(place, Kind.FILE, path, values, distance)
+        yield ValueSource(place, SourceKind.FILE, path, values, distance)
 
 
 def _mappings(held: object) -> Iterator[Mapping[str, Any]]:
@@ -217,7 +217,7 @@ def _mappings(held: object) -> Iterator[Mapping[str, Any]]:
                 yield from _mappings(each)
 
 
-def _of_python(repository: Repository, path: Path) -> Iterator[Source]:
+def _of_python(repository: Repository, path: Path) -> Iterator[ValueSource]:
     tree, name = repository.tree(path), repository.relative(path)
     distance = repository.distance(path)
     parser = parser_values(repository, path)
@@ -229,15 +229,17 @@ def _of_python(repository: Repository, path: Path) -> Iterator[Source]:
             if isinstance(parser.get(key), str) and _takes_apart(value.node, key)
         }
         values = assigned | parser | taken_apart
-        yield Source(f"the arguments of {name}", Kind.PARSER, path, values, distance)
+        yield ValueSource(f"the arguments of {name}", SourceKind.PARSER, path, values, distance)
     elif len(assigned) >= _FEWEST_ASSIGNED:
-        yield Source(f"assignments in {name}", Kind.ASSIGNMENTS, path, assigned, distance + 1)
+        yield ValueSource(
+            f"assignments in {name}", SourceKind.ASSIGNMENTS, path, assigned, distance + 1
+        )
     literals = _module_settings(path, tree)
     if literals:
-        yield Source(name, Kind.LITERALS, path, literals, distance)
+        yield ValueSource(name, SourceKind.LITERALS, path, literals, distance)
     for node in repository.nodes(path):
         for kind, words, values in _of_node(path, tree, node):
-            yield Source(f"{name}:{node.lineno}{words}", kind, path, values, distance)  # type: ignore[attr-defined]
+            yield ValueSource(f"{name}:{node.lineno}{words}", kind, path, values, distance)  # type: ignore[attr-defined]
 
 
 def _takes_apart(node: ast.expr, name: str) -> bool:
@@ -247,17 +249,17 @@ def _takes_apart(node: ast.expr, name: str) -> bool:
 
 def _of_node(
     path: Path, tree: ast.Module, node: ast.AST
-) -> Iterator[tuple[Kind, str, dict[str, Any]]]:
+) -> Iterator[tuple[SourceKind, str, dict[str, Any]]]:
     wrap: Callable[[ast.expr], Expression] = lambda value: Expression(path, tree, value)  # noqa: E731
     if isinstance(node, ast.Call):
         values = {key.arg: wrap(key.value) for key in node.keywords if key.arg}
         if len(values) >= _FEWEST_KEYWORDS:
-            yield Kind.CALL, f" {ast.unparse(node.func)[:40]}(...)", values
+            yield SourceKind.CALL, f" {ast.unparse(node.func)[:40]}(...)", values
     elif isinstance(node, ast.Dict) and len(node.keys) >= _FEWEST_ASSIGNED:
         keys = [key.value if isinstance(key, ast.Constant) else None for key in node.keys]
         if all(isinstance(key, str) for key in keys):
             pairs = zip(keys, node.values, strict=True)
-            yield Kind.LITERALS, "", {str(key): wrap(value) for key, value in pairs}
+            yield SourceKind.LITERALS, "", {str(key): wrap(value) for key, value in pairs}
     elif isinstance(node, ast.ClassDef):
         fields = {
             each.target.id: wrap(each.value)
@@ -265,7 +267,7 @@ def _of_node(
             if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name) and each.value
         }
         if len(fields) >= _FEWEST_ASSIGNED:
-            yield Kind.LITERALS, f" {node.name}", fields
+            yield SourceKind.LITERALS, f" {node.name}", fields
 
 
 def _module_settings(path: Path, tree: ast.Module) -> dict[str, Any]:

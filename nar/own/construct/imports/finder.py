@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from nar.capture.forward.dispatch import is_own_code
 from nar.own.construct.evidence.repository import Repository
-from nar.own.construct.evidence.settings import Settings
+from nar.own.construct.evidence.settings import StatedSettings
 from nar.own.construct.findings import Findings
 from nar.own.construct.imports.removed_names import REMOVED_MODULES
 from nar.own.construct.imports.same_layers import SAME_LAYERS
@@ -142,7 +142,9 @@ class MissingFinder(MetaPathFinder):
         if full in SAME_LAYERS:
             same = SAME_LAYERS[full]
             what = (
-                "a mapping of its names" if same is Settings else "the layer of the same parameters"
+                "a mapping of its names"
+                if same is StatedSettings
+                else "the layer of the same parameters"
             )
             self.findings.stand_in(f"{full} (not installed: {what})")
             return same

@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from nar.own.construct.evidence.parsed import read_settings
-from nar.own.construct.evidence.settings import MissingSettingError, Settings, settings_of
+from nar.own.construct.evidence.settings import MissingSettingError, StatedSettings, settings_of
 
 
 def _linear(inputs: int, outputs: int, bias: bool = True, **_: Any) -> nn.Module:  # noqa: ANN401
@@ -336,13 +336,13 @@ def instantiate(config: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
     Raises:
         MissingSettingError: It lacks an argument that what it names requires.
     """
-    given = config if isinstance(config, Settings) else settings_of(config)
+    given = config if isinstance(config, StatedSettings) else settings_of(config)
     key = next((each for each in _TARGET_KEYS if isinstance(given.get(each), str)), None)
     if key is None:
         raise MissingSettingError(_TARGET_KEYS[0], given)
     module, _, name = given[key].rpartition(".")
     called = getattr(importlib.import_module(module), name)
-    held = given["params"] if isinstance(given.get("params"), Settings) else given
+    held = given["params"] if isinstance(given.get("params"), StatedSettings) else given
     stated = {k: v for k, v in held.items() if k != key and not _OF_HYDRA.match(k)} | kwargs
     for each in list(inspect.signature(called).parameters.values())[len(args) :]:
         is_named = each.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -431,7 +431,7 @@ SAME_LAYERS: Final[Mapping[str, Callable[..., Any]]] = {
             "omegaconf.DictConfig",
             "yacs.config.CfgNode",
         ),
-        Settings,
+        StatedSettings,
     ),
     "omegaconf.OmegaConf": _OmegaConf,
     "hydra.utils.instantiate": instantiate,
