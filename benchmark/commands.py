@@ -355,6 +355,20 @@ def wrapped(
 
 @app.command()
 @reporting_errors
+def files(
+    results: Annotated[Path | None, typer.Option(help="Directory that gets the page.")] = None,
+) -> None:
+    """Write known models with every exporter that is here, and ask about the files; minutes."""
+    from benchmark.evidence.files import answers, as_markdown, versions, write_page
+
+    if results is not None:
+        write_page(results)
+    else:
+        sys.stdout.write(as_markdown(list(answers()), versions()))
+
+
+@app.command()
+@reporting_errors
 def by_hand(
     results: Annotated[
         Path | None, typer.Option(help="Directory that gets the page, both halves of it.")

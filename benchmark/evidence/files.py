@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
 from math import prod
@@ -20,6 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -160,7 +162,7 @@ def _onnx_of_programs(module: nn.Module, inputs: CaptureInputs, path: Path, _num
 
 def _optimised(module: nn.Module, inputs: CaptureInputs, path: Path, number: int) -> None:
     """What onnxruntime keeps of a graph that it has made faster."""
-    import onnxruntime
+    onnxruntime: Any = import_module("onnxruntime")
 
     plain = path.with_name("plain.onnx")
     _folded(module, inputs, plain, number)
@@ -206,7 +208,7 @@ def _shards(module: nn.Module, _inputs: CaptureInputs, path: Path, _number: int)
         if sum(each.nbytes for each in shards[-1].values()) >= _SHARD_BYTES:
             shards.append({})
         shards[-1][name] = tensor
-    names = {}
+    names: dict[str, str] = {}
     for number, tensors in enumerate(shards, start=1):
         file = f"model-{number:05}-of-{len(shards):05}.safetensors"
         save_file(tensors, path.with_name(file))
@@ -300,7 +302,7 @@ def parameters_of_file(module: nn.Module, graph: Any) -> int:  # noqa: ANN401 --
         module: Whose batch norms stand behind convolutions, or are left alone.
         graph: The graph of the ONNX file that was made of it.
     """
-    sizes = {each.name: prod(each.dims) for each in graph.initializer}
+    sizes: dict[str, int] = {each.name: int(np.prod(each.dims)) for each in graph.initializer}
     left = sum(sizes[node.input[1]] for node in graph.node if node.op_type == "BatchNormalization")
     biased = {node.input[2] for node in graph.node if _has_bias(node, sizes)}
     norms = _learned(module, nn.modules.batchnorm._BatchNorm, "weight")
@@ -312,7 +314,7 @@ def parameters_of_file(module: nn.Module, graph: Any) -> int:  # noqa: ANN401 --
 def _learned(module: nn.Module, kind: type[nn.Module], name: str) -> int:
     """How many numbers all layers of one kind have in a weight of this name."""
     weights = [getattr(each, name) for each in module.modules() if isinstance(each, kind)]
-    return sum(weight.numel() for weight in weights if weight is not None)
+    return sum(int(weight.numel()) for weight in weights if weight is not None)
 
 
 def _has_bias(node: Any, sizes: Mapping[str, int]) -> bool:  # noqa: ANN401 -- onnx has no types

@@ -113,6 +113,8 @@ def test_every_written_design_has_a_row_and_its_families_are_of_the_atlas(famili
     assert table.keys() == files
     named = set(families.values())
     assert {family for row in table.values() for family in row["families"]} <= named
+    # A design has no family only while the atlas has none of its name.
+    assert not {name for name, row in table.items() if not row["families"]} & named
     halves = Counter(
         half_of("by hand", next(iter(row["families"]), name)) for name, row in table.items()
     )
