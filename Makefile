@@ -123,10 +123,11 @@ pytest: $(STAMP) prometheus milvus s3 chromium  ## the tests, against the real P
 without-kernel: $(STAMP)  ## tests of what the kernel does, where it is built, once more without it
 	test ! -e $(KERNEL) || NAR_KERNEL=off $(BIN)/pytest -p no:cacheprovider $(READ)
 
-# Measured on two cores: 2 min 9 with three processes, 2 min 27 with two, as some tests wait.
+# Of the benchmark's tests most read its data; who changes it runs tests/benchmark.
 quick: PROCESSES = 3
 quick: $(STAMP) lint prometheus  ## what to run after each change: no server, no browser, no Ray, nothing slow
-	$(BIN)/pytest $(SPREAD) -m 'not (server or browser or ray or slow or faults)' tests
+	$(BIN)/pytest $(SPREAD) -m 'not (server or browser or ray or slow or faults)' \
+	  --ignore=tests/benchmark tests
 
 # Goes on where it was interrupted: what each run came to is a line of FAULTS, to be removed by hand.
 faults: $(STAMP) milvus  ## breaks bulk jobs a hundred times, then every campaign that kills: an hour
