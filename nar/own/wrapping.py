@@ -15,7 +15,7 @@ from nar.own.construct.evidence.expressions import default_of, parameters
 from nar.own.construct.evidence.lookup import Evidence, Stated
 from nar.own.construct.evidence.repository import Repository
 from nar.own.construct.proposals import Parameter, Target, short
-from nar.own.construct.reads import names_read
+from nar.own.construct.reads import is_read_by_keys, names_read
 from nar.own.guard import Guard
 from nar.own.user_code import UserCode, as_at_home, place_of_import
 
@@ -37,6 +37,9 @@ from {module} import {imported}  # noqa: E402
 def model():
 '''
 _NAMESPACE: Final = "from types import SimpleNamespace\n"
+# How settings are written that are read as fields, or by keys: opened, one of them, closed.
+_FIELDS: Final = ("SimpleNamespace(", "{name}={value}", ")")
+_DICT: Final = ("{", "{name!r}: {value}", "}")
 _TAIL: Final = """
 
 # What it is called with is found by itself; otherwise state it, as in --input x=1x3x224x224.
@@ -141,12 +144,14 @@ def _settings(target: Target, name: str, evidence: Evidence) -> list[str]:
     fitting = evidence.fitting(wanted) if wanted else None
     known = evidence.evaluator.known(fitting.source.values) if fitting else {}
     where = fitting.source.place if fitting else ""
-    lines = [f"        {name}=SimpleNamespace(  #{_type(parameter)} it reads these names"]
+    opened, written, closed = _DICT if is_read_by_keys(target.called, name) else _FIELDS
+    lines = [f"        {name}={opened}  #{_type(parameter)} it reads these names"]
     for each in wanted:
         stated = Stated(known[each], where) if known.get(each) is not None else None
         stated = stated or evidence.stated_or_usual(each, wanted)
-        lines.append(f"            {each}={_value(stated)},  # {_place(stated)}")
-    return [*lines, "        ),"]
+        value = written.format(name=each, value=_value(stated))
+        lines.append(f"            {value},  # {_place(stated)}")
+    return [*lines, f"        {closed},"]
 
 
 def _of_text(repository: Repository, path: Path, name: str, why: str) -> _Body:

@@ -67,6 +67,50 @@ def test_a_configuration_without_a_class_is_a_namespace_of_the_names_that_are_re
     assert asked.weights == 512 * 28
 
 
+KEYS = """
+from torch import nn
+class Sentences(nn.Module):  # as InferSent reads its settings
+    def __init__(self, config):
+        super().__init__()
+        self.kind = "max" if "kind" not in config else config["kind"]
+        self.c = nn.Conv2d(3, config["width"], config["secret"])
+    def forward(self, x): return self.c(x)
+class Kept(Sentences):
+    def __init__(self, cfg): nn.Module.__init__(self); self.cfg = cfg; self.build()
+    def build(self): self.c = nn.Conv2d(3, self.cfg["width"], self.cfg["secret"])
+class Handed(Sentences):
+    def __init__(self, opt): super().__init__(opt)
+class Signs(Sentences):
+    def __init__(self, table):
+        nn.Module.__init__(self)
+        self.c = nn.Conv2d(3, table["out-width"], table["secret"])
+class Fields(Sentences):
+    def __init__(self, cfg): nn.Module.__init__(self); self.c = nn.Conv2d(3, cfg.width, cfg.secret)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "opened", "fills"),
+    [
+        ("Sentences", "config={", {"secret": 3, "kind": "max"}),
+        ("Kept", "cfg={", {"secret": 3}),
+        ("Handed", "opt={", {"secret": 3, "kind": "max"}),
+        ("Signs", "table={", {"secret": 3, "out-width": 8}),
+        ("Fields", "cfg=SimpleNamespace(", {"secret": 3}),
+    ],
+)
+def test_settings_that_are_read_by_keys_are_a_dictionary(tmp_path, name, opened, fills):
+    clone(tmp_path, {"net.py": KEYS})
+    text = wrapper_of(tmp_path / "net.py", name)
+    assert f"        {opened}  # it reads these names" in text
+    for key, value in fills.items():
+        for empty in (f"{key!r}: ...", f"{key}=..."):
+            text = text.replace(empty, f"{empty[:-3]}{value!r}")
+    (tmp_path / "ask.py").write_text(text)
+    asked = Asked(f"{tmp_path / 'ask.py'}:model", "1x3x8x8")
+    assert asked.operators == ["input", "conv"]
+
+
 def test_a_file_that_does_not_run_is_wrapped_by_its_text(tmp_path):
     broken = "import nothing_of\n1 / 0\n" + NET.replace("class Net(", "class Net(nothing_of.x[0], ")
     clone(tmp_path, {"net.py": "raise ValueError('no data')\n" + broken})

@@ -35,10 +35,21 @@ def names_read(target: Any, parameter: str) -> tuple[str, ...]:  # noqa: ANN401
         target: A class, whose constructor is meant, or a function.
         parameter: Its name.
     """
+    return tuple(_reads(target, parameter))
+
+
+def is_read_by_keys(target: Any, parameter: str) -> bool:  # noqa: ANN401
+    """Whether all that is read of one parameter is ``parameter["name"]``, as of a dictionary."""
+    reads = _reads(target, parameter)
+    return bool(reads) and all(reads.values())
+
+
+def _reads(target: Any, parameter: str) -> dict[str, bool]:  # noqa: ANN401
+    """The names that are read of one parameter, and of each whether it is read as a key."""
     target = getattr(target, "func", target)  # of what is called with some arguments already
     owner = target if inspect.isclass(target) else None
     function = constructor_of(target) if owner is not None else target
-    return tuple(_read(function, parameter, owner, 0, set()))
+    return _read(function, parameter, owner, 0, set())
 
 
 def constructor_of(cls: type) -> Callable[..., Any]:
@@ -53,13 +64,13 @@ def _read(
     owner: type | None,
     depth: int,
     seen: set[tuple[object, str]],
-) -> dict[str, None]:
+) -> dict[str, bool]:
     tree = _tree_of(function)
     if tree is None or depth > _DEPTH or (function, parameter) in seen:
         return {}
     seen.add((function, parameter))
     aliases = {parameter, *_aliases(tree, parameter)}
-    found: dict[str, None] = dict.fromkeys(_own_reads(tree, aliases))
+    found = dict(_own_reads(tree, aliases))
     for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
         if ast.unparse(call.func) == "super().__init__" and owner is not None:
             # What a base keeps of it, methods of the whole class read.
@@ -74,11 +85,11 @@ def _read(
     for method in _methods(owner) if kept else ():
         method_tree = _tree_of(method)
         if method_tree is not None:
-            found |= dict.fromkeys(_own_reads(method_tree, set(kept)))
+            found |= dict(_own_reads(method_tree, set(kept)))
     return found
 
 
-def _own_reads(tree: ast.AST, aliases: set[str]) -> Iterator[str]:
+def _own_reads(tree: ast.AST, aliases: set[str]) -> Iterator[tuple[str, bool]]:
     # What is called is a method of the object, no setting.
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     for node in ast.walk(tree):
@@ -86,11 +97,11 @@ def _own_reads(tree: ast.AST, aliases: set[str]) -> Iterator[str]:
             is_private = node.attr.startswith("_") or node.attr in _METHODS
             is_setting = not is_private and id(node) not in called
             if is_setting and _is_one_of(node.value, aliases):
-                yield node.attr
+                yield node.attr, False
         elif isinstance(node, ast.Subscript) and _is_one_of(node.value, aliases):
             key = node.slice.value if isinstance(node.slice, ast.Constant) else None
             if isinstance(key, str):
-                yield key
+                yield key, True
 
 
 def _aliases(tree: ast.AST, parameter: str) -> Iterator[str]:
