@@ -195,7 +195,9 @@ def test_a_model_of_mlflow_means_the_data_of_a_flavour_that_is_read(tmp_path, fl
     assert named_in_folder(tmp_path).name == str(path)
 
 
-@pytest.mark.parametrize("data", ["../other.onnx", "/etc/other.onnx", "."])
+@pytest.mark.parametrize(
+    "data", ["../other.onnx", "/etc/other.onnx", ".", '"a\\0b"', "a" * 5000, "[a]"]
+)
 def test_data_of_mlflow_that_lie_elsewhere_are_not_read(tmp_path, data):
     (tmp_path / "other.onnx").touch()
     inner = tmp_path / "inner"
@@ -203,6 +205,15 @@ def test_data_of_mlflow_that_lie_elsewhere_are_not_read(tmp_path, data):
     (inner / "MLmodel").write_text(f"flavors:\n  onnx:\n    data: {data}\n")
     with pytest.raises(NarError, match="its flavours are onnx"):
         named_in_folder(inner)
+
+
+def test_a_file_of_mlflow_that_grows_as_it_is_read_is_refused(tmp_path):
+    lines = ["a: &a {x: 1}"]
+    for one, other in zip("abcdefghijk", "bcdefghijkl", strict=True):
+        lines.append(f"{other}: &{other}\n  <<: [{', '.join([f'*{one}'] * 9)}]")
+    (tmp_path / "MLmodel").write_text("\n".join([*lines, "flavors:\n  onnx:\n    data: a"]))
+    with pytest.raises(NarError, match="wanted the flavors"):
+        named_in_folder(tmp_path)
 
 
 def test_so_many_formats_are_read_and_all_are_told():

@@ -11,6 +11,8 @@ from weight_headers import write_gguf, write_header, write_safetensors
 
 from nar.base.weight_files import (
     MAX_TENSORS,
+    checkpoint_shapes,
+    hyperparameters,
     read_gguf,
     safetensors_shapes,
     shards_of,
@@ -142,3 +144,12 @@ def test_a_hostile_gguf_file_is_refused(tmp_path, case):
     (tmp_path / "m.gguf").write_bytes(content)
     with pytest.raises(ValueError, match=said):
         read_gguf(tmp_path / "m.gguf")
+
+
+def test_a_checkpoint_that_holds_itself_is_read_once(tmp_path):
+    held = {"arch": "resnet18"}
+    held |= {str(number): held for number in range(60)}
+    content = {"hyper_parameters": held, "state_dict": {"w": torch.zeros(2)}}
+    torch.save(content, tmp_path / "m.ckpt")
+    assert hyperparameters(tmp_path / "m.ckpt")["arch"] == "resnet18"
+    assert checkpoint_shapes(tmp_path / "m.ckpt") == {"w": (2,)}

@@ -254,9 +254,11 @@ def _stated_models(path: Path, corpus: Location | None) -> Iterator[tuple[str, s
     A setting names a model by its key, ``arch``, or by its value, a path of Python such as
     ``torchvision.models.resnet18``.
     """
-    if corpus is None:
+    stated = hyperparameters(path) if corpus is not None else {}
+    if corpus is None or not stated:
         return
-    for key, value in hyperparameters(path).items():
+    names = [each for _, shard in Corpus(corpus).names() for each in shard]
+    for key, value in stated.items():
         source, _, model = value.partition(".")
         if key.rpartition(".")[2] in _TARGETS and model:
             written = f"{source}:{model.rpartition('.')[2]}"
@@ -265,18 +267,17 @@ def _stated_models(path: Path, corpus: Location | None) -> Iterator[tuple[str, s
         else:
             continue
         try:
-            yield f"{key} is {value}", _known(written, corpus)
+            yield f"{key} is {value}", _known(written, names, corpus)
         except UnknownArchitectureError:
             continue
 
 
-def _known(name: str, corpus: Location) -> str:
+def _known(name: str, names: Sequence[str], corpus: Location) -> str:
     """The model of the corpus of a name with or without its source.
 
     Raises:
         UnknownArchitectureError: There is none, or they are several designs.
     """
-    names = [each for _, shard in Corpus(corpus).names() for each in shard]
     return name if name in names else _short(name, names, corpus)
 
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 # Chosen: hits that are searched for, for each network that is wanted: libraries repeat each other.
 # Where that was too few, so many times more.
 _COPIES: Final = 10
-_WIDER: Final = 10  # as many as wide a search can be in three more: MAX_TOP_K is 16,384
+_WIDER: Final = 10  # three such steps lead from ten hits to the widest search, of MAX_TOP_K
 _exact_of: Final = attrgetter("exact")
 _RANKED_AGAIN: Final = frozenset[By]({"copy", "origin"})
 

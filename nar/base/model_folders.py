@@ -12,6 +12,7 @@ from typing import Any, Final
 import yaml
 
 from nar.base.errors import InvalidInputError
+from nar.base.files import yaml_content
 from nar.base.model_files import (
     CONFIG_FILE,
     LOAD,
@@ -29,6 +30,8 @@ from nar.base.model_files import (
 MAX_JSON_BYTES: Final = 64 * 1024**2
 # Chosen: a hundred times what MLflow writes, signatures of the inputs included.
 _MOST_YAML_BYTES: Final = 1024**2
+# Chosen: mappings that are merged of mappings double with each few aliases; MLflow writes none.
+_MOST_ALIASES: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,7 +332,9 @@ def _of_mlflow(path: Path) -> Named:
     folder = path.parent
     try:
         size = path.stat().st_size
-        content = yaml.safe_load(path.read_text("utf-8")) if size <= _MOST_YAML_BYTES else None
+        text = path.read_text("utf-8") if size <= _MOST_YAML_BYTES else ""
+        aliases = sum(isinstance(each, yaml.AliasEvent) for each in yaml.parse(text))
+        content = yaml_content(text) if aliases <= _MOST_ALIASES else None
     except (OSError, ValueError, RecursionError, yaml.YAMLError):
         content = None
     flavours = content.get("flavors") if isinstance(content, dict) else None
@@ -337,7 +342,8 @@ def _of_mlflow(path: Path) -> Named:
         raise InvalidInputError(str(path), "wanted the flavors of a model of MLflow, came none")
     for flavour in flavours.values():
         for key in _DATA if isinstance(flavour, dict) else ():
-            found = _inside(folder, folder / str(flavour.get(key) or _MLFLOW))
+            data = flavour.get(key)
+            found = _inside(folder, data) if isinstance(data, str) else None
             if found is not None:
                 return found
     has = ", ".join(map(str, flavours))
@@ -345,12 +351,15 @@ def _of_mlflow(path: Path) -> Named:
     raise InvalidInputError(str(folder), file_text(folder, "a model of MLflow", way_out))
 
 
-def _inside(folder: Path, data: Path) -> Named | None:
+def _inside(folder: Path, name: str) -> Named | None:
     """The model that the data of a folder means, where they lie in it and are read."""
-    is_inside = (
-        data.resolve().is_relative_to(folder.resolve()) and data.resolve() != folder.resolve()
-    )
-    if not is_inside or (data / _MLFLOW).exists():
+    data = folder / name
+    try:
+        whole = data.resolve()
+        is_there = (data.is_file() or data.is_dir()) and not (data / _MLFLOW).is_file()
+    except (OSError, ValueError):  # no system has such a path
+        return None
+    if not is_there or folder.resolve() not in whole.parents:
         return None
     if data.is_dir():
         return named_in_folder(data) if _has_model(data) else None

@@ -35,6 +35,8 @@ _MAX_DEPTH: Final = 4
 _HYPERPARAMETERS: Final = "hyper_parameters"
 # Chosen: configurations have some hundred settings.
 _MAX_TEXTS: Final = 1_000
+# Chosen: settings have far fewer entries, but a mapping of a hostile file may hold itself.
+_MAX_ENTRIES: Final = 100_000
 _INT64: Final = 2**63  # headers count in 64 bits: from here on a number is damage
 
 
@@ -110,7 +112,7 @@ def checkpoint_shapes(path: Path) -> dict[str, Shape]:
     """
     import torch
 
-    sets = list(_sets_of_tensors(_loaded(path), torch.Tensor))
+    sets = list(_sets_of_tensors(_loaded(path), torch.Tensor, set()))
     if not sets:
         raise ValueError("wanted a set of tensors by name, came none")
     return max(sets, key=len)
@@ -135,16 +137,17 @@ def hyperparameters(path: Path) -> dict[str, str]:
         return {}
     content = _loaded(path)
     kept = content.get(_HYPERPARAMETERS) if isinstance(content, Mapping) else None
-    return dict(islice(_texts(kept), _MAX_TEXTS))
+    entries = islice(_entries(kept), _MAX_ENTRIES)
+    return dict(islice(((key, each) for key, each in entries if isinstance(each, str)), _MAX_TEXTS))
 
 
-def _texts(content: object, key: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
-    """The texts of nested mappings, each with its dotted key."""
-    if isinstance(content, str):
-        yield key, content
-    elif isinstance(content, Mapping) and depth <= _MAX_DEPTH:
+def _entries(content: object, above: str = "", depth: int = 0) -> Iterator[tuple[str, object]]:
+    """The entries of nested mappings, each with its dotted key."""
+    if isinstance(content, Mapping) and depth <= _MAX_DEPTH:
         for name, each in content.items():
-            yield from _texts(each, f"{key}.{name}" if key else str(name), depth + 1)
+            key = f"{above}.{name}" if above else str(name)
+            yield key, each
+            yield from _entries(each, key, depth + 1)
 
 
 def _loaded(path: Path) -> object:
@@ -179,16 +182,24 @@ def _loaded(path: Path) -> object:
 
 
 def _sets_of_tensors(
-    content: object, kind: type[Any], depth: int = 0
+    content: object, kind: type[Any], seen: set[tuple[int, int]], depth: int = 0
 ) -> Iterator[dict[str, Shape]]:
-    """The mappings from names to tensors in a checkpoint, at any depth."""
-    if not isinstance(content, Mapping) or depth > _MAX_DEPTH:
+    """The mappings from names to tensors in a checkpoint, down to `_MAX_DEPTH`.
+
+    Args:
+        content: What is looked through.
+        kind: The class of tensors.
+        seen: Mappings that were looked through, each with its depth: one may hold itself.
+        depth: How deep the content lies.
+    """
+    if not isinstance(content, Mapping) or depth > _MAX_DEPTH or (id(content), depth) in seen:
         return
+    seen.add((id(content), depth))
     own = {str(name): each for name, each in content.items() if isinstance(each, kind)}
     if own:
         yield {name: tuple(each.shape) for name, each in own.items()}
     for each in content.values():
-        yield from _sets_of_tensors(each, kind, depth + 1)
+        yield from _sets_of_tensors(each, kind, seen, depth + 1)
 
 
 def weight_shapes(path: Path) -> dict[str, Shape]:

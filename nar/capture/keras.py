@@ -484,16 +484,24 @@ def _transposed_conv(net: _Writing, layer: Layer, given: Given, _: Mapping[str, 
     source, channels, places = net.map_of(layer, given[0])
     kernel = _sizes(stated["kernel_size"], len(places))
     strides = _sizes(stated.get("strides", 1), len(places))
+    dilations = _sizes(stated.get("dilation_rate", 1), len(places))
     filters, is_same = int(stated["filters"]), stated.get("padding", "valid") == "same"
+    spans = [dilation * (size - 1) + 1 for dilation, size in zip(dilations, kernel, strict=True)]
     made = tuple(
-        extent * stride + (0 if is_same else max(size - stride, 0))
-        for extent, size, stride in zip(places, kernel, strides, strict=True)
+        extent * stride + (0 if is_same else max(span - stride, 0))
+        for extent, span, stride in zip(places, spans, strides, strict=True)
     )
+    more = {"dilations": dilations} if max(dilations) > 1 else {}
     operands = [source, net.weight(layer, "kernel", (channels, filters, *kernel))]
     if stated.get("use_bias", True):
         operands.append(net.weight(layer, "bias", (filters,)))
     name = net.writer.node(
-        "ConvTranspose", operands, strides=strides, kernel_shape=kernel, output_shape=list(made)
+        "ConvTranspose",
+        operands,
+        strides=strides,
+        kernel_shape=kernel,
+        output_shape=list(made),
+        **more,
     )
     return net.activated(_made(layer, name, filters, made), stated.get("activation"))
 
@@ -653,7 +661,7 @@ def _layer_norm(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any])
         operands = [net.writer.reshaped(each, tuple(shape)) for each in operands]
     operator = "RMSNormalization" if is_root else "LayerNormalization"
     name = net.writer.node(operator, [moved, *operands], axis=len(others))
-    if moved != net.last(value) and order != list(range(rank)):
+    if order != list(range(rank)):
         name = net.writer.transposed(name, [order.index(axis) for axis in range(rank)])
     return Value(name, value.shape)
 
@@ -703,8 +711,9 @@ def _prelu(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]) -> V
     return net.each("PRelu", value, slope)
 
 
-def _softmax(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]) -> Value:
-    axes = _axes(layer.stated.get("axis", -1), len(given[0].shape))
+def _softmax(net: _Writing, layer: Layer, given: Given, named: Mapping[str, Any]) -> Value:
+    axis = named.get("axis", layer.stated.get("axis", -1))
+    axes = _axes(axis, len(given[0].shape))
     return Value(net.writer.node("Softmax", [net.last(given[0])], axis=axes[-1]), given[0].shape)
 
 
@@ -816,10 +825,10 @@ def _average(net: _Writing, layer: Layer, given: Given, named: Mapping[str, Any]
     return net.each("Div", total, net.numbers(float(len(values_of(given)))))
 
 
-def _joined(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]) -> Value:
+def _joined(net: _Writing, layer: Layer, given: Given, named: Mapping[str, Any]) -> Value:
     values = values_of(given)
     rank = len(values[0].shape)
-    (axis,) = _axes(layer.stated.get("axis", -1), rank)
+    (axis,) = _axes(named.get("axis", layer.stated.get("axis", -1)), rank)
     if any(len(each.shape) != rank for each in values):
         raise ValueError(f"wanted values of {rank} axes before {layer.name}, came others")
     shape = list(values[0].shape)
@@ -1032,7 +1041,8 @@ def _at_each_time(
     # The batch of one step stands for all: a layer is the same for each of a batch.
     step = Value(net.writer.reshaped(net.last(value), (-1, *kept[1:])), kept)
     net.writer.state(step.name, (value.shape[1], *kept[1:]))
-    (made,) = net.call(replace(inner, name=f"{layer.name}/{inner.name}"), [step], named)
+    inner = replace(inner, name=f"{layer.name}/{inner.name}", key=f"{layer.key}layer/")
+    (made,) = net.call(inner, [step], named)
     shape = (1, value.shape[1], *made.shape[1:])
     return Value(net.writer.reshaped(net.last(made), shape), shape)
 

@@ -28,7 +28,6 @@ _MOST_DEPTH: Final = 16
 # Chosen: as of the other formats, whose readers say why.
 _MOST_RANK: Final = 16
 MOST_ELEMENTS: Final = 1 << 40
-_MODELS: Final = frozenset({"Functional", "Model", "Sequential"})
 # Statistics that no step of training learns, as old files name them.
 _STATISTICS: Final = re.compile(r"moving_(mean|variance)|seed_generator|iteration")
 
@@ -138,7 +137,8 @@ class KerasFile:
         return [
             shape
             for name, shape in self._shapes.items()
-            if name.startswith(layer.key) or f"/{layer.name}/" in name.partition("/")[2]
+            if (layer.key and name.startswith(layer.key))
+            or f"/{layer.name}/" in name.partition("/")[2]
         ]
 
 
@@ -300,7 +300,10 @@ def _of_hdf5(path: Path) -> bytes:
                 "wanted a whole model, came weights alone: name the class that made them, "
                 "path/to/file.py:Model, or save the model with model.save('model.keras')"
             )
-        size = file.attrs.get_id("model_config").get_storage_size()
+        stated = file.attrs.get_id("model_config")
+        if stated.shape != ():  # many texts that are one text in the file would be read many times
+            raise ValueError("wanted one text as the model_config, came a list")
+        size = stated.get_storage_size()
         if size > MAX_JSON_BYTES:
             raise ValueError(
                 f"wanted a configuration of at most {MAX_JSON_BYTES:,} bytes, came {size:,}"

@@ -38,7 +38,7 @@ class GraphWriter:
 
     Args:
         graphs: All graphs of the file.
-        number: Number of the operand.
+        number: Number of the graph.
         writer: What is written to.
         rules: What writes an operator, by its name.
         above: Numbers of the graphs whose operators this one is the body of.

@@ -109,6 +109,8 @@ def capture_scripted(path: Path, asking: Asking, *, name: str) -> Capture:
         keep_whole(module)
     except (BadZipFile, RuntimeError, ValueError, OSError) as error:
         raise CaptureError(name, "-", one_line(error)) from error
+    if not hasattr(module, "forward"):
+        raise CaptureError(name, "-", "wanted a program with a forward, came one without")
     names = [each.name for each in module.forward.schema.arguments if each.name != "self"]
     given = stated_of(asking)
     if not given:

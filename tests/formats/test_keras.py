@@ -299,3 +299,40 @@ def test_a_folder_with_a_configuration_of_keras_is_read(tmp_path):
 def test_inputs_are_not_stated_of_a_file_that_states_them():
     with pytest.raises(InvalidInputError, match="to state inputs of"):
         known_or_captured(None, str(HERE / "sequence.keras"), asking=Asking(("1x4",)))
+
+
+def test_an_operation_works_along_the_axis_that_its_call_states(tmp_path):
+    calls = [[["x", 0, 0, {"axis": 1}], ["x", 0, 0, {"axis": 1}]]]
+    joined = layer("TFOpLambda", "c", calls=calls, function="concat")
+    layers = [image(4, 4, 3), joined, layer("Dense", "y", "c", units=2)]
+    assert captured(tmp_path, model(layers)).graph.parameters == 3 * 2 + 2
+
+
+def test_a_transposed_layer_with_gaps_is_as_large_as_keras_makes_it(tmp_path):
+    conv = layer("Conv2DTranspose", "t", "x", filters=4, kernel_size=3, dilation_rate=2)
+    layers = [image(5, 5, 3), conv, layer("Flatten", "f", "t"), layer("Dense", "y", "f", units=2)]
+    weights = 3 * 4 * 9 + 4 + 9 * 9 * 4 * 2 + 2
+    assert captured(tmp_path, model(layers)).graph.parameters == weights
+
+
+def test_an_unknown_layer_at_each_time_has_its_own_weights_alone(tmp_path):
+    inner = {"class_name": "mine>Odd", "config": {"name": "odd"}}
+    each = layer("TimeDistributed", "t", "x", layer=inner)
+    content = model([image(4, 3), layer("Dense", "d", "x", units=3), each], outputs=("t",))
+    with h5py.File(tmp_path / "w.h5", "w") as file:
+        file["layers/time_distributed/layer/vars/0"] = torch.zeros(3, 3).numpy()
+        file["layers/dense/vars/0"] = torch.zeros(3, 3).numpy()
+    path = tmp_path / "m.keras"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("config.json", json.dumps(content))
+        archive.write(tmp_path / "w.h5", "model.weights.h5")
+    dense = 3 * 3 + 3
+    assert capture_keras(path, name="it").graph.parameters == dense + 3 * 3
+
+
+def test_a_list_of_one_text_is_not_read_again_and_again(tmp_path):
+    path = tmp_path / "list.h5"
+    with h5py.File(path, "w") as file:
+        file.attrs["model_config"] = ["{}"] * 3
+    with pytest.raises(CaptureError, match="one text as the model_config"):
+        capture_keras(path, name="it")

@@ -84,3 +84,16 @@ def test_a_damaged_program_is_refused(tmp_path):
     whole.write_bytes(whole.read_bytes()[:-200])
     with pytest.raises(CaptureError):
         captured(str(whole), "1x3")
+
+
+class Encoding(nn.Module):
+    """A program that has a method, and no forward."""
+
+    @torch.jit.export
+    def encode(self, x: torch.Tensor):
+        return x + 1
+
+
+def test_a_program_without_a_forward_is_refused(tmp_path):
+    with pytest.raises(CaptureError, match="a program with a forward"):
+        captured(saved(Encoding(), tmp_path / "m.pt"), "1x3")

@@ -24,12 +24,12 @@ from nar.own.construct.imports.stand_ins import StandIn
 _LOADING = re.compile(
     r"pretrain|(load|restore|init)\w*_(weight|state|checkpoint|ckpt|param|model)", re.IGNORECASE
 )
-# Each has a method of its own, no inherited one.
 _DOCUMENTING: Final = ("transformers.utils.doc", "transformers.utils", "transformers.file_utils")
 _DOCUMENTS: Final = (
     "add_code_sample_docstrings", "add_end_docstrings", "add_start_docstrings",
     "add_start_docstrings_to_model_forward", "replace_return_docstrings",
 )  # fmt: skip
+# Each has a method of its own, no inherited one.
 _AUTO_MODELS = (
     "AutoBackbone", "AutoModel", "AutoModelForCausalLM", "AutoModelForImageClassification",
     "AutoModelForMaskedLM", "AutoModelForQuestionAnswering", "AutoModelForSeq2SeqLM",
