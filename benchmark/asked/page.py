@@ -34,8 +34,8 @@ _INTRODUCTION: Final = (
 _COMMANDS: Final[Mapping[str, str]] = {
     "classes": "python -m benchmark asked classes validation --results results\n"
     "python -m benchmark asked classes test --again --results results\n"
-    "python -m benchmark asked classes rest --results results\n"
-    "python -m benchmark asked classes unseen --results results",
+    "python -m benchmark asked classes rest --results results",
+    "unseen": "python -m benchmark asked classes unseen --results results",
     "written": "python -m benchmark asked written --results results",
     "repositories": "python -m benchmark asked repositories tuned FOLDER BOX --results results\n"
     "python -m benchmark asked repositories since FOLDER BOX --again --results results\n"
@@ -96,7 +96,8 @@ def _of_classes(measured: Measured) -> Iterator[str]:
         "drawn last": measured.unseen,
     }
     yield "## Classes of libraries"
-    yield f"```sh\n{_COMMANDS['classes']}\n```"
+    commands = [_COMMANDS["classes"], *([_COMMANDS["unseen"]] if measured.unseen else [])]
+    yield "\n".join(["```sh", *commands, "```"])
     total = sum(len(library.classes) for library in libraries)
     first = [library for library in libraries if library.half in ("validation", "test")]
     public, shown = (sum(getattr(each, key) for each in first) for key in ("public", "shown"))
@@ -205,8 +206,9 @@ def _of_repositories(measured: Measured) -> Iterator[str]:
     yield (
         "The main class of each is asked alone: `nar search path/to/file.py:Class`. It is "
         "**captured** where it was built and called, and **the same** where it has as many learned "
-        "scalars as the repository's own scripts give it. Others are up to four further classes "
-        "that a seed draws. Their code is not here; it ran in a box without network and with a "
+        "scalars as the repository's own scripts give it; weights that a script freezes count. "
+        "Others are up to four further classes that a seed draws, as far as a run came. Their code "
+        "is not here; it ran in a box without network and with a "
         "read-only disk. Effects are programs, connections and writes that got past the guard, "
         "noted behind it. The fresh ones, and those chosen last before them, are the first twenty "
         "of a list of well-known repositories of as many fields, which was written down before any "
