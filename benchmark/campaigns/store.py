@@ -208,10 +208,8 @@ class ServerWithStore:
         try:
             vector = self._vectors[0].tolist()
             client.search(IndexConfig().alias, [vector], limit=1, timeout=TIMEOUT_S)
-        except (
-            MilvusException,
-            grpc.RpcError,
-        ):  # where an answer is late, grpc's own error comes through
+        # Where an answer is late, grpc's own error comes through.
+        except (MilvusException, grpc.RpcError):
             return False
         finally:
             client.close()

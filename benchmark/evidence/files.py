@@ -50,7 +50,7 @@ _OPSETS: Final = (11, 13, 15, 17, 18)
 _LATER: Final = 18
 # Chosen: shards of a megabyte, so that a small model has several.
 _SHARD_BYTES: Final = 2**20
-_SAID: Final = (
+_INTRODUCTION: Final = (
     "{models} models of the corpus, written by the exporters that are installed here ({versions}), "
     "and asked about as files. **What it is**: of a graph, the answer says that it is this model, "
     "as a network, a design or at inference; of weights, that they are of this model first. "
@@ -333,7 +333,7 @@ def as_markdown(asked: Sequence[Asked], versions: str) -> str:
     blocks = [
         "# Known models as files of many exporters",
         f"```sh\n{COMMAND}\n```",
-        _SAID.format(models=models, versions=versions),
+        _INTRODUCTION.format(models=models, versions=versions),
         markdown_table(("file", "models", "not written", "what it is", "parameters"), rows),
     ]
     wrong = [each for each in written if not each.is_named or each.came != each.wanted]

@@ -14,7 +14,9 @@ def test_a_known_model_is_found_again_in_graphs_and_weights():
     chosen = [
         each for each in WRITERS if each.name in ("exported program", "checkpoint of PyTorch")
     ]
-    for each in answers(["torchvision:squeezenet1_1"], chosen):
+    asked = list(answers(["torchvision:squeezenet1_1"], chosen))
+    assert len(asked) == len(chosen) == 2
+    for each in asked:
         assert (each.is_written, each.is_named, each.fault) == (True, True, "")
         assert each.wanted == each.came == 1_235_496
 

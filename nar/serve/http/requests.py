@@ -135,7 +135,7 @@ class HttpContext:
         """End the call.
 
         Raises:
-            RefusedError: Always, with the whole status.
+            RefusedRequestError: Always, with the whole status.
         """
         known = dict(metadata)
         status = Status(code=code.value[0], message=details)

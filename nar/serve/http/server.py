@@ -270,5 +270,5 @@ def _foreign(headers: Headers, path: str) -> str | None:
     is_answer = path.startswith(("/page/", "/v1/"))
     is_link = headers.get("sec-fetch-mode") == "navigate" and not is_answer
     if headers.get("sec-fetch-site") == "cross-site" and not is_link:
-        return "wanted no request of another site, a page of another site has made this one"
+        return "wanted a request of this site, came a request that a page of another site has made"
     return None
