@@ -284,6 +284,181 @@ def test_a_fused_operator_is_what_it_stands_for(drawn, nodes, weights, text):
     assert text in drawn(nodes, **weights)
 
 
+PROJECTED = "q = MatMul(x, wq) k = MatMul(x, wk) v = MatMul(x, wv) "
+APART = {"wq": (8, 8), "wk": (8, 8), "wv": (8, 8)}
+ATTENDED = "qb = Add(q, bq) kb = Add(k, bk) vb = Add(v, bv) " + (
+    "y = com.microsoft.MultiHeadAttention<num_heads = 2>(qb, kb, vb)"
+)
+WITH_BIAS = APART | {"bq": (8,), "bk": (8,), "bv": (8,)}
+ORDERED = "o = com.microsoft.QuantizeWithOrder(x, s) "
+ROUTED = (
+    "p = Softmax<axis = -1>(r) h, i = TopK<axis = -1>(p, two) t = ReduceSum<keepdims = 1>(h, last) "
+    "g = Div(h, t) xs = Reshape(x, column) a = Gather<axis = 0>(w1, i) f = MatMul(a, xs) "
+    "fs = Reshape(f, row) "
+)
+MIXED = (
+    "c = Reshape(e, under) b = Gather<axis = 0>(w2, i) d = MatMul(b, c) ds = Reshape(d, row) "
+    "gs = Reshape(g, side) m = Mul(ds, gs) z = ReduceSum<keepdims = 0>(m, one) "
+    "y = Reshape(z, all)"
+)
+SCORED = "rs = MatMul(x, wr) flat = Constant<value_ints = [5, 4]>() r = Reshape(rs, flat) "
+EXPERTS = {"wr": (8, 4), "w1": (4, 6, 8), "w2": (4, 8, 6)}
+NUMBERS = "".join(
+    f"{name} = Constant<value_ints = {list(numbers)}>() "
+    for name, numbers in {
+        "two": (2,), "last": (-1,), "one": (1,), "column": (-1, 1, 8, 1), "row": (0, 0, -1),
+        "under": (0, 0, -1, 1), "side": (0, 0, 1), "all": (1, 5, 8),
+    }.items()
+)  # fmt: skip
+# An operator of onnxruntime with its weights, and what it stands for with its weights.
+PLAIN = {
+    "PackedAttention": (
+        "p, o, c, m = com.microsoft.RemovePadding(x, n) "
+        "a = com.microsoft.PackedAttention<num_heads = 2>(p, w, b, o, c) "
+        "y = com.microsoft.RestorePadding(a, o)",
+        {"w": (8, 24), "b": (24,), "n": (1,)}, PROJECTED + ATTENDED, WITH_BIAS,
+    ),
+    "PackedMultiHeadAttention": (
+        PROJECTED + "y = com.microsoft.PackedMultiHeadAttention<num_heads = 2>(q, k, v, b, o, c)",
+        APART | {"b": (24,), "o": (1, 5), "c": (2,)}, PROJECTED + ATTENDED, WITH_BIAS,
+    ),
+    "DecoderAttention": (
+        "y = com.microsoft.DecoderAttention<num_heads = 2>(x, x, w, u, b)",
+        {"w": (8, 8), "u": (8, 16), "b": (24,)}, PROJECTED + ATTENDED, WITH_BIAS,
+    ),
+    "LongformerAttention": (
+        "z = com.microsoft.LongformerAttention<num_heads = 2, window = 2>(x, w, b, n, u, c, n) "
+        "y = Relu(z)",
+        {"w": (8, 24), "b": (24,), "u": (8, 24), "c": (24,), "n": (1, 5)},
+        "o = com.microsoft.Attention<num_heads = 2>(x, u, c) s = Cast<to = 9>(n) "
+        "l = com.microsoft.Attention<num_heads = 2>(x, w, b) t = Reshape(s, side) "
+        "z = Where(t, o, l) y = Relu(z)",
+        {"w": (8, 24), "b": (24,), "u": (8, 24), "c": (24,), "n": (1, 5)},
+    ),
+    "SparseAttention": (
+        "y = com.microsoft.SparseAttention<num_heads = 4, kv_num_heads = 2, "
+        "do_rotary = 1>(x, k, v)",
+        {}, "y = com.microsoft.GroupQueryAttention<num_heads = 4, kv_num_heads = 2, "
+        "do_rotary = 1>(x, k, v)", {},
+    ),
+    "MoE": (
+        SCORED + "y = com.microsoft.MoE<k = 2, normalize_routing_weights = 1>(x, r, w1, , w2)",
+        EXPERTS, SCORED + ROUTED + "e = Relu(fs) " + MIXED, EXPERTS,
+    ),
+    "MoE, gated": (
+        SCORED + 'y = com.microsoft.MoE<k = 2, normalize_routing_weights = 1, swiglu_fusion = 2, '
+        'activation_type = "swiglu">(x, r, w1, , w2)',
+        EXPERTS | {"w1": (4, 12, 8)},
+        SCORED + ROUTED + "e1, e2 = Split<axis = -1>(fs) u = Sigmoid(e1) v = Mul(e1, u) "
+        "e = Mul(v, e2) " + MIXED,
+        EXPERTS | {"w1": (4, 12, 8)},
+    ),
+    "SkipGroupNorm": (
+        "q = Relu(x) y = com.microsoft.SkipGroupNorm<groups = 2, activation = 1>(x, g, b, q)",
+        {"g": (8,), "b": (8,)},
+        "q = Relu(x) t = Add(x, q) n = com.microsoft.GroupNorm<groups = 2>(t, g, b) "
+        "s = Sigmoid(n) y = Mul(n, s)",
+        {"g": (8,), "b": (8,)},
+    ),
+    "RelativePositionBias": (
+        "l = Constant<value_int = 5>() t = com.microsoft.RelativePositionBias(w, l, l) "
+        "y = com.microsoft.MultiHeadAttention<num_heads = 2>(x, x, x, , , t)",
+        {"w": (32, 2)},
+        "i = ConstantOfShape(all3) j = Cast<to = 7>(i) r = Gather<axis = 0>(w, j) "
+        "t = Transpose<perm = [0, 3, 1, 2]>(r) "
+        "y = com.microsoft.MultiHeadAttention<num_heads = 2>(x, x, x, , , t)",
+        {"w": (32, 2)},
+    ),
+    "NGramRepeatBlock": (
+        "t = MatMul(x, w) y = com.microsoft.NGramRepeatBlock<ngram_size = 3>(n, t)",
+        {"w": (8, 8), "n": (1, 5)}, "y = MatMul(x, w)", {"w": (8, 8)},
+    ),
+    "QOrderedMatMul": (
+        ORDERED + "v = com.microsoft.QuantizeWithOrder(w, s) "
+        "m = com.microsoft.QOrderedMatMul(o, s, v, s, s, b) "
+        "y = com.microsoft.DequantizeWithOrder(m, s)",
+        {"s": (), "w": (8, 6), "b": (6,)}, "m = MatMul(x, w) y = Add(m, b)",
+        {"w": (8, 6), "b": (6,)},
+    ),
+    "QOrderedGelu": (
+        ORDERED + "m = com.microsoft.QOrderedGelu(o, s, s) "
+        "y = com.microsoft.DequantizeWithOrder(m, s)",
+        {"s": ()}, "y = com.microsoft.Gelu(x)", {},
+    ),
+    "QOrderedLayerNormalization": (
+        ORDERED + "m = com.microsoft.QOrderedLayerNormalization(o, s, g, b, s) "
+        "y = com.microsoft.DequantizeWithOrder(m, s)",
+        {"s": (), "g": (8,), "b": (8,)}, "y = LayerNormalization(x, g, b)", {"g": (8,), "b": (8,)},
+    ),
+    "QOrderedAttention": (
+        ORDERED + "m = com.microsoft.QOrderedAttention<num_heads = 2>(o, s, s, s, s, wq, wk, wv, "
+        "s, s, s, bq, bk, bv, s, s, s) y = com.microsoft.DequantizeWithOrder(m, s)",
+        WITH_BIAS | {"s": ()}, PROJECTED + ATTENDED, WITH_BIAS,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_an_operator_of_onnxruntime_is_its_plain_spelling(name, tmp_path, text_of):
+    shapes = "float[1, 5, 8] x, float[1, 5, 4] k, float[1, 5, 4] v"
+    nodes, weights, plain, of_plain = PLAIN[name]
+    if name != "SparseAttention":
+        shapes = "float[1, 5, 8] x"
+    found = []
+    for each, held in ((nodes, weights), (plain, of_plain)):
+        text = NUMBERS + "all3 = Constant<value_ints = [1, 5, 5]>() " + each
+        model = parser.parse_model(f"{HEADER} g ({shapes}) => (float[] y) {{ {text} }}")
+        for key, extents in held.items():
+            is_ordered = "QOrderedAttention" in each and key in APART
+            kind = np.int8 if is_ordered else np.int32 if key in ("n", "o") else np.float32
+            array = np.ones(extents, kind)
+            model.graph.initializer.append(onnx.numpy_helper.from_array(array, key))
+        capture = captured(model, tmp_path)
+        assert capture.unread is None or not capture.unread.unknown
+        found.append((text_of(capture.graph), capture.graph.parameters))
+    assert found[0] == found[1]
+
+
+def test_a_mixture_of_few_bits_is_that_of_floats(tmp_path, text_of):
+    """Two numbers in each byte; the gate of the first layer is an own layer."""
+    found = []
+    for operator, packed in (("MoE", 1), ("QMoE", 2)):
+        inputs = "w1, , w2, , w3" if packed == 1 else "w1, s, , w2, s, , w3, s"
+        nodes = f'y = com.microsoft.{operator}<k = 2, activation_type = "silu">(x, r, {inputs})'
+        model = parser.parse_model(
+            f"{HEADER} g (float[1, 5, 8] x) => (float[] y) {{ {SCORED} {nodes} }}"
+        )
+        kind = np.float32 if packed == 1 else np.uint8
+        arrays = {
+            "wr": np.ones((8, 4), np.float32), "s": np.ones((4, 6), np.float32),
+            "w1": np.ones((4, 6, 8 // packed), kind), "w2": np.ones((4, 8, 6 // packed), kind),
+            "w3": np.ones((4, 6, 8 // packed), kind),
+        }  # fmt: skip
+        for name, array in arrays.items():
+            model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+        graph = captured(model, tmp_path).graph
+        found.append((text_of(graph), graph.parameters))
+    assert found[0] == found[1]
+    assert found[0][1] == 32 + 3 * 192
+    assert "topk" in found[0][0]
+
+
+def test_a_gated_bias_of_positions_counts_its_layer(tmp_path, text_of):
+    model = parser.parse_model(
+        f"{HEADER} g (float[1, 5, 8] x) => (float[] y) {{ q = MatMul(x, wq) "
+        "y = com.microsoft.GatedRelativePositionBias<num_heads = 2>(q, b, p, w, c, a) }"
+    )
+    held = {"wq": (8, 8), "b": (8,), "p": (1, 2, 5, 5), "w": (4, 8), "c": (8,), "a": (1, 2, 1, 1)}
+    for name, extents in held.items():
+        array = np.ones(extents, np.float32)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    capture = captured(model, tmp_path)
+    text = "input; linear 0; linear 1; sum 2; sigmoid 3; split 4; mul 5; sub 6; mul 5 7; add 8"
+    assert text_of(capture.graph).startswith(text)
+    assert capture.graph.parameters == 64 + 8 + 50 + 32 + 8 + 2
+    assert capture.unread is None
+
+
 def test_the_embedding_of_a_bert(drawn):
     nodes = "y = com.microsoft.EmbedLayerNormalization(x, kinds, words, places, types, g, b)"
     found = drawn(
