@@ -491,7 +491,7 @@ def _transposed_conv(net: _Writing, layer: Layer, given: Given, _: Mapping[str, 
         extent * stride + (0 if is_same else max(span - stride, 0))
         for extent, span, stride in zip(places, spans, strides, strict=True)
     )
-    more = {"dilations": dilations} if max(dilations) > 1 else {}
+    more: dict[str, Any] = {"dilations": dilations} if max(dilations) > 1 else {}
     operands = [source, net.weight(layer, "kernel", (channels, filters, *kernel))]
     if stated.get("use_bias", True):
         operands.append(net.weight(layer, "bias", (filters,)))
