@@ -169,6 +169,7 @@ class Ids:
         names: The column of names, each of which can be the name of a row.
 
     Example:
+        >>> from nar.index.rows import architecture_id
         >>> column = Ids(Texts.of(["timm:resnet50"]))
         >>> column.at(0) == architecture_id("timm:resnet50"), column.equal_any([column.at(0)])
         (True, array([ True]))
