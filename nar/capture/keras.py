@@ -117,6 +117,8 @@ class _Writing:
         """Run a model: the values of its results."""
         if len(self.path) >= _MOST_DEPTH:
             raise ValueError(f"wanted at most {_MOST_DEPTH} models in each other, came more")
+        if self.path:  # a model in a model is read anew at each of its calls, uncalled layers too
+            self.writer.count(len(model.stated["layers"]))
         self.path.append(model.name)
         try:
             in_order = model.ends("output_layers")

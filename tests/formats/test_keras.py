@@ -236,6 +236,20 @@ def test_models_in_models_without_end_are_refused(tmp_path):
     refused(tmp_path, inner, "models in each other")
 
 
+@pytest.mark.parametrize("calls", [9, 11])
+def test_layers_that_nobody_calls_count_at_each_call_of_their_model(tmp_path, monkeypatch, calls):
+    monkeypatch.setattr("nar.capture.onnx.writing.MOST_OPERATORS", 1_000)
+    idle = [layer("ReLU", f"r{at}") for at in range(97)]
+    inner = model([image(4), layer("ReLU", "y", "x"), *idle])["config"]
+    chain = [[["x", 0, 0, {}]], *([["m", at, 0, {}]] for at in range(calls - 1))]
+    outer = model([image(4), layer("Functional", "m", calls=chain, **inner)])
+    outer["config"]["output_layers"] = [["m", calls - 1, 0]]
+    if calls < 10:
+        assert captured(tmp_path, outer).graph.nodes == 1 + calls
+    else:
+        refused(tmp_path, outer, "at most 1,000 operators")
+
+
 def test_objects_in_objects_without_end_are_refused(tmp_path):
     path = tmp_path / "config.json"
     path.write_text('{"a":' * 200_000)

@@ -67,13 +67,13 @@ class ModelWriter:
         )
         return results[0]
 
-    def count(self) -> None:
-        """Count an operator of the file, or a body, of which no node may be written.
+    def count(self, operators: int = 1) -> None:
+        """Count operators of the file, or a body, of which no node may be written.
 
         Raises:
             ValueError: There are too many.
         """
-        self._run += 1
+        self._run += operators
         _check_count(self._run)
 
     def unknown(self, operator: str, inputs: Iterable[str], outputs: Sequence[str]) -> None:
