@@ -166,8 +166,7 @@ def calls_in_program(module: torch.jit.ScriptModule, operator: str, stands_for: 
         stands_for: An operator that takes and gives the same, as ``nar::lstm``.
     """
     name = operator.partition(".")[0]
-    graphs = [getattr(each, method).graph for each in module.modules() for method in _methods(each)]
-    for graph in graphs:
+    for graph in (graph for each in module.modules() for graph in _graphs(each)):
         for node in graph.findAllNodes(name):
             if node.schema().startswith(f"{operator}("):
                 new = graph.create(stands_for, list(node.inputs()), node.outputsSize())
@@ -178,9 +177,15 @@ def calls_in_program(module: torch.jit.ScriptModule, operator: str, stands_for: 
                 node.destroy()
 
 
-def _methods(module: nn.Module) -> list[str]:
-    """The methods of a part of a program."""
-    return list(module._c._method_names()) if isinstance(module, torch.jit.ScriptModule) else []
+def _graphs(module: nn.Module) -> Iterator[Any]:
+    """The graph of each method of a part of a program.
+
+    They are asked of the part in C++: some names, such as ``__len__`` of a sequence, are methods of
+    Python's wrapper around it, too.
+    """
+    if isinstance(module, torch.jit.ScriptModule):
+        for name in module._c._method_names():
+            yield module._c._get_method(name).graph
 
 
 @contextmanager

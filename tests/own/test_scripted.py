@@ -64,6 +64,35 @@ def test_layers_of_cells_stay_whole(tmp_path, kind, width, stated):
     assert asked.exact == twin.network.exact
 
 
+class Gated(nn.Module):
+    """Layers of a sequence, a list and a dictionary, one of which weighs the others."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU())
+        self.blocks = nn.ModuleList(nn.Sequential(nn.Conv2d(8, 8, 1), nn.SiLU()) for _ in range(2))
+        self.named = nn.ModuleDict({"gate": nn.Linear(8, 8), "head": nn.Linear(8, 2)})
+
+    def forward(self, x):
+        x = self.stem(x)
+        for block in self.blocks:
+            x = block(x)
+        x = x.mean(dim=(2, 3))
+        for part in self.named.values():
+            x = part(x.sigmoid())
+        return x
+
+
+@pytest.mark.parametrize("example", [None, torch.zeros(1, 3, 8, 8)], ids=["scripted", "traced"])
+@pytest.mark.parametrize("module", [Gated, lambda: nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU())])
+def test_what_holds_layers_is_no_method_of_theirs(tmp_path, module, example):
+    made = module().eval()
+    twin = capture_module(made, CaptureInputs((torch.zeros(1, 3, 8, 8),)), name="it")
+    asked = captured(saved(made, tmp_path / "m.pt", example), "1x3x8x8")
+    assert asked.exact == twin.network.exact
+    assert asked.parameters == sum(each.numel() for each in made.parameters())
+
+
 def test_it_is_not_run_unless_it_is_said_so(tmp_path):
     path = saved(nn.Linear(3, 4), tmp_path / "m.pt", torch.zeros(1, 3))
     with pytest.raises(InvalidInputError, match=r"which would be run; `nar search .*--run --input"):
