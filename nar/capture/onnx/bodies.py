@@ -3,7 +3,8 @@
 A branch or a body is a graph of its own, which reads values of the graph around it. Of a choice
 between two branches of one design, the larger branch stands for both; of other choices both
 branches stay, under one ``Where``. A loop's body is there once, as every step that
-`nar.capture.graphs.fold_steps` leaves; the states that it begins with are data.
+`nar.capture.graphs.fold_steps` leaves; the states that it begins with are data. A search for the
+best text is the model that it asks for the next word: an encoder and a decoder are there once.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,6 +18,9 @@ from nar.capture.onnx.facts import MAX_NUMBERS, onnx
 from nar.capture.onnx.ops import FOLDED, WEIGHTS
 
 Nodes = list[Any]
+# Operators of onnxruntime whose bodies give the scores of the next word of a text.
+_SEARCHES: Final = frozenset({"BeamSearch", "GreedySearch", "Sampling", "WhisperBeamSearch"})
+_RUNTIME: Final = "com.microsoft"
 Weights = dict[str, Any]  # tensors of the file, by name
 
 # Operators that no file has: the state that a step of a loop reads, the results of all steps on a
@@ -63,7 +67,12 @@ def in_line(graph: Any) -> None:  # noqa: ANN401
     weights = {tensor.name: tensor for tensor in graph.initializer}
     for entry in graph.sparse_initializer:
         weights[entry.values.name] = weight_of(entry.values.name, entry.dims)
-    nodes = _Bodies(weights).in_line(graph)
+    bodies = _Bodies(weights)
+    nodes = bodies.in_line(graph)
+    graph.input.extend(bodies.inputs)
+    for entry in graph.output:
+        if entry.name in bodies.scores:
+            entry.CopyFrom(_value(entry.name))
     nodes = list(_without_sequences(nodes, weights, graph))
     nodes = list(_without_constant_weights(nodes, weights))
     for field, content in (("node", nodes), ("initializer", weights.values())):
@@ -79,9 +88,15 @@ class _Bodies:
 
     Args:
         weights: Tensors of the file; tensors of bodies are added.
+
+    Attributes:
+        inputs: What bodies read that no value of the graph gives.
+        scores: Names of results that are scores of words, where the file has the words.
     """
 
     def __init__(self, weights: Weights) -> None:
+        self.inputs: list[Any] = []
+        self.scores: set[str] = set()
         self._weights = weights
         self._numbers = count()
         self._rules: Mapping[str, Callable[[Any], Iterator[Any]]] = {
@@ -96,6 +111,8 @@ class _Bodies:
         nodes: Nodes = []
         for node in graph.node:
             rule = None if node.domain else self._rules.get(node.op_type)
+            if node.domain == _RUNTIME and node.op_type in _SEARCHES:
+                rule = self._search
             nodes.extend([node] if rule is None else rule(node))
         return nodes
 
@@ -190,6 +207,49 @@ class _Bodies:
             yield node_of("SequenceAt", [source, f"{name}/step"], name)
         yield from nodes
         yield from _passed(outputs, node.output, "SequenceConstruct")
+
+    def _search(self, node: Any) -> Iterator[Any]:  # noqa: ANN401
+        """An encoder, where there is one, and a decoder, of which the first result is the scores.
+
+        What an encoder gives, the decoder reads under the same name, or as what is past.
+        """
+        graphs, given = attributes_of(node), {}
+        prompt: str | None = node.input[0]
+        encoder = graphs.get("encoder")
+        if encoder is not None:
+            nodes, inputs, outputs = self._body(encoder)
+            yield from self._given(encoder, inputs, {encoder.input[0].name: prompt})
+            yield from nodes
+            stated = (*encoder.input[1:], *encoder.output[1:])
+            given = {
+                entry.name.replace("present", "past"): name
+                for entry, name in zip(stated, (*inputs[1:], *outputs[1:]), strict=True)
+                if "self" not in entry.name  # of the words before, which are data
+            }
+            prompt = None
+        decoder = graphs["decoder"]
+        nodes, inputs, outputs = self._body(decoder)
+        yield from self._given(decoder, inputs, {**given, decoder.input[0].name: prompt})
+        yield from nodes
+        yield from _passed(outputs[:1] * len(node.output), node.output)
+        self.scores.update(node.output)
+
+    def _given(
+        self,
+        graph: Any,  # noqa: ANN401
+        inputs: Sequence[str],
+        given: Mapping[str, str | None],
+    ) -> Iterator[Any]:
+        """Nodes for the inputs of a body that have a value; the others are inputs of the graph."""
+        for entry, name in zip(graph.input, inputs, strict=True):
+            value = given.get(entry.name)
+            if value is not None:
+                yield node_of("Identity", [value], name)
+            else:
+                added = type(entry)()
+                added.CopyFrom(entry)
+                added.name = name
+                self.inputs.append(added)
 
 
 def _passed(

@@ -28,6 +28,8 @@ def onnx(module: str = "") -> ModuleType:
 Numbers = NDArray[Any]
 
 MAX_NUMBERS = 16  # chosen: constants up to this size may be axes, extents, bounds or literals
+# An operator that no file has: a state to which each token adds, and of which each token reads.
+RECURRENCE = "LinearRecurrence"
 UNKNOWN_SHAPE: Shape = (0,)
 # Chosen: extents that stand for open ones: one example, an image of ImageNet's size or a sequence.
 _BATCH, _SIDE, _LENGTH = 1, 224, 16
@@ -48,7 +50,12 @@ _COMPUTED = frozenset({
 # Attributes of old operators, which later operators have as inputs in this order: old operators
 # are not all in the library's evaluator.
 _AS_INPUTS: Mapping[str, tuple[str, ...]] = {
-    "Clip": ("min", "max"), "ReduceSum": ("axes",), "Squeeze": ("axes",), "Unsqueeze": ("axes",),
+    "Clip": ("min", "max"), "ReduceMean": ("axes",), "ReduceSum": ("axes",),
+    "Squeeze": ("axes",), "Unsqueeze": ("axes",),
+}  # fmt: skip
+# The last opset in which an operator has the form of attributes.
+_OLD_OPSETS: Mapping[str, int] = {
+    "Clip": 10, "ReduceMean": 17, "ReduceSum": 12, "Squeeze": 12, "Unsqueeze": 12,
 }  # fmt: skip
 _NEW_OPSET = 21  # has all operators of `_COMPUTED` in the form of inputs
 _WINDOWS = frozenset({"AveragePool", "Conv", "ConvInteger", "LpPool", "MaxPool", "QLinearConv"})
@@ -65,22 +72,62 @@ def _on_new_axis(_node: Any, shapes: Sequence[Shape]) -> Sequence[Shape]:  # noq
     return ((1, *shapes[0]),)
 
 
-def _attended(_node: Any, shapes: Sequence[Shape]) -> Sequence[Shape]:  # noqa: ANN401
-    """Of attention: the shape of the query, with the width of the value."""
+def _attended(node: Any, shapes: Sequence[Shape]) -> Sequence[Shape]:  # noqa: ANN401
+    """Of attention: the shape of the query, with as many values as it has heads."""
     query, _, value = shapes[:3]
-    return ((*query[:-1], value[-1]),)
+    stated = dict(_integers(node))
+    heads = stated.get("q_num_heads", 1)
+    width = value[-1] // (stated.get("kv_num_heads") or heads) * heads
+    return ((*query[:-1], value[-1] if len(query) == WITH_HEADS else width),)
+
+
+WITH_HEADS = 4  # axes: batch, heads, length, width
 
 
 def _multiplied(node: Any, shapes: Sequence[Shape]) -> Sequence[Shape]:  # noqa: ANN401
     """Of a product whose factors may be transposed."""
     turned = dict(_integers(node))
-    left, right = shapes[:2]
+    left, right = (
+        (*shape[1:-1], shape[0], shape[-1]) if turned.get(name) else shape
+        for shape, name in zip(shapes, ("transBatchA", "transBatchB"), strict=False)
+    )
     rows, columns = (
         left[-1 if turned.get("transA") else -2],
         right[-2 if turned.get("transB") else -1],
     )
     batch = max(left[:-2], right[:-2], key=len)
     return ((*batch, rows, columns),)
+
+
+def _recurrence(_node: Any, shapes: Sequence[Shape]) -> Sequence[Shape]:  # noqa: ANN401
+    """Of linear attention over (..., heads, width): the most heads, and the width of the value."""
+    query, _, value = shapes[:3]
+    return ((*query[:-2], max(query[-2], value[-2]), value[-1]),)
+
+
+def _spectrum(_node: Any, shapes: Sequence[Shape]) -> Sequence[Shape]:  # noqa: ANN401
+    """Of a Fourier transform of real numbers: half of the frequencies, each of two numbers."""
+    *others, length = shapes[0]
+    return ((*others, length // 2 + 1, 2),)
+
+
+def _signal(_node: Any, shapes: Sequence[Shape]) -> Sequence[Shape]:  # noqa: ANN401
+    """Of the way back."""
+    *others, frequencies, _ = shapes[0]
+    return ((*others, 2 * (frequencies - 1)),)
+
+
+def _distances(_node: Any, shapes: Sequence[Shape]) -> Sequence[Shape]:  # noqa: ANN401
+    """Of each row of one matrix to each of another."""
+    return ((shapes[0][0], shapes[1][0]),)
+
+
+def _unfolded(node: Any, shapes: Sequence[Shape]) -> Sequence[Shape]:  # noqa: ANN401
+    """Of the windows of an axis, which are a new one."""
+    stated, shape = {"dim": -1, "step": 1} | dict(_integers(node)), list(shapes[0])
+    axis = stated["dim"] % len(shape)
+    shape[axis] = (shape[axis] - stated["size"]) // stated["step"] + 1
+    return ((*shape, stated["size"]),)
 
 
 def _shared_out(node: Any, shapes: Sequence[Shape]) -> Sequence[Shape]:  # noqa: ANN401
@@ -96,9 +143,14 @@ def _shared_out(node: Any, shapes: Sequence[Shape]) -> Sequence[Shape]:  # noqa:
 _OWN_SHAPES: Mapping[str, ShapeRule] = {
     **dict.fromkeys((
         "Gelu", "GroupNormalization", "HardSwish", "LayerNormalization", "Mish", "RMSNormalization",
-        "Roll", "RotaryEmbedding", "SimplifiedLayerNormalization", "State", "Swish",
+        "Inverse", "Roll", "RotaryEmbedding", "SimplifiedLayerNormalization", "State", "Swish",
     ), _first),
+    "Distance": _distances,
+    "Irfft": _signal,
+    "Rfft": _spectrum,
     "Stacked": _on_new_axis,
+    "UnfoldTensor": _unfolded,
+    RECURRENCE: _recurrence,
     "Attention": _attended,
     "FusedMatMul": _multiplied,
     "SplitInShares": _shared_out,
@@ -189,7 +241,8 @@ class _Inference:
             kind = kinds.get(name)
             if (kind is None or not _is_whole(kind)) and name in self._stated:
                 kind = self._closed(self._stated[name])
-            if (kind is None or not kind.WhichOneof("value")) and node.op_type in _OWN_SHAPES:
+            is_open = kind is None or not kind.WhichOneof("value") or _is_shapeless(kind)
+            if is_open and node.op_type in _OWN_SHAPES:
                 kind = self._own_type(node, place) or kind
             if kind is not None:
                 self._check_size(node, kind)
@@ -207,7 +260,7 @@ class _Inference:
             return {}
         defs, shapes, checker = onnx("defs"), onnx("shape_inference"), onnx("checker")
         try:
-            schema = defs.get_schema(node.op_type, self._opsets.get(node.domain, 1), node.domain)
+            schema = self._schema(node)
             result: Mapping[str, Any] = shapes.infer_node_outputs(
                 schema,
                 node,
@@ -219,6 +272,16 @@ class _Inference:
         except (defs.SchemaError, checker.ValidationError, shapes.InferenceError):
             return {}
         return result
+
+    def _schema(self, node: Any) -> Any:  # noqa: ANN401
+        """The schema of a node's operator, which may be of another opset than the file states."""
+        defs, stated = onnx("defs"), self._opsets.get(node.domain, 1)
+        if _has_old_form(node):
+            stated = min(stated, _OLD_OPSETS[node.op_type])
+        try:
+            return defs.get_schema(node.op_type, stated, node.domain)
+        except defs.SchemaError:
+            return defs.get_schema(node.op_type, node.domain)
 
     def _computed(self, node: Any) -> Numbers | None:  # noqa: ANN401
         """The result of a node over known numbers, unless it is long or cannot be computed."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from nar.capture.onnx.facts import UNKNOWN_SHAPE
+from nar.capture.onnx.facts import RECURRENCE, UNKNOWN_SHAPE, WITH_HEADS
 from nar.capture.sizes import (
     attention_sizes,
     channel_ratio,
@@ -318,11 +318,13 @@ def onnx_attention(builder: TraceBuilder, call: OnnxCall) -> int:
     """``Attention(query, key, value, mask...)`` over (batch, heads, length, width)."""
     query = call.shapes[0]
     heads = query[1] if len(query) == 4 else int(call.attributes.get("q_num_heads", 0))
-    key = call.shapes[1]
-    if UNKNOWN_SHAPE not in call.shapes[:2]:
-        scores = prod(query[:-1]) * key[-2] * (1 if len(query) == 4 else heads)
-        width = query[-1] + call.shapes[2][-1]
-        builder.flops += 2 * scores * (width if len(query) == 4 else width // max(heads, 1))
+    if UNKNOWN_SHAPE not in call.shapes[:3]:
+        key, value = call.shapes[1:3]
+        is_apart = len(query) == WITH_HEADS
+        scores = prod(query[:-1]) * key[-2] * (1 if is_apart else heads)
+        of_values = int(call.attributes.get("kv_num_heads") or heads)
+        widths = ((query, 1 if is_apart else heads), (value, 1 if is_apart else of_values))
+        builder.flops += 2 * scores * sum(each[-1] // max(parts, 1) for each, parts in widths)
     sizes = _attention_sizes(call, heads)
     return builder.emit(
         "attention", call.values, call.shape, attributes={"heads": heads}, sizes=sizes
@@ -337,7 +339,7 @@ def _attention_sizes(call: OnnxCall, heads: int) -> dict[str, int]:
         sizes["window"] = call.attributes["local_window_size"]
     if UNKNOWN_SHAPE in shapes or not heads:
         return sizes | ({"heads": heads} if heads else {})
-    if len(shapes[0]) == _WITH_HEADS:
+    if len(shapes[0]) == WITH_HEADS:
         return sizes | attention_sizes(*shapes)
     of_keys = call.attributes.get("kv_num_heads", heads)
     counts = (heads, of_keys, of_keys)
@@ -348,15 +350,41 @@ def _attention_sizes(call: OnnxCall, heads: int) -> dict[str, int]:
     return sizes | attention_sizes(*by_head)
 
 
-_WITH_HEADS = 4  # axes: batch, heads, length, width
-
-
 # The same numbers in another shape, order, type or place; dropout outside training.
 FOLDED = (
     "Identity Reshape Transpose Squeeze Unsqueeze Flatten Cast CastLike Expand Dropout BitCast "
     "QuantizeLinear DequantizeLinear DynamicQuantizeLinear "  # a number in fewer bits is the same
-    "Stacked Optional OptionalGetElement"
+    "Stacked Optional OptionalGetElement ExpandDims"
 )
+
+
+def onnx_recurrence(builder: TraceBuilder, call: OnnxCall) -> int:
+    """Linear attention over (..., heads, width): the step that each token takes, once.
+
+    The state decays and takes in the product of key and value; of the value, what the state holds
+    for the key is taken off where the rule says so. The query reads the state.
+    """
+    query, key, value, *others = call.values
+    shape, rule = call.shapes[2], str(call.attributes["update_rule"])
+    width, held = call.shapes[1][-1], (*shape[:-1], call.shapes[1][-1], shape[-1])
+
+    def product(left: int, right: int, result: Shape, inner: int) -> int:
+        builder.flops += 2 * prod(result) * inner
+        rows, columns = (result[-2], result[-1]) if result == held else (1, result[-1])
+        return builder.emit("matmul", (left, right), result, numbers=(rows, inner, columns))
+
+    state = builder.constant(held, reads_data=True)
+    if "gated" in rule:
+        decay = builder.emit("exp", (others[0],), call.shapes[3])
+        state = builder.emit("mul", (state, decay), held)
+    if "delta" in rule:
+        known = product(key, state, shape, width)
+        value = builder.emit("sub", (value, known), shape)
+        value = builder.emit("mul", (value, others[-1]), shape)
+    state = builder.emit("add", (state, product(key, value, held, 1)), held)
+    scale = call.attributes.get("scale") or width**-0.5
+    result = product(query, state, call.shape, width)
+    return builder.emit("mul", (result,), call.shape, numbers=(scale,))
 
 
 def onnx_state(builder: TraceBuilder, call: OnnxCall) -> int:
@@ -402,7 +430,8 @@ NODES = {
     "Col2Im": "fold", "Hardmax": "argmax", "Compare": "compare", "Roll": "roll",
     "Resize": "upsample", "Upsample": "upsample", "TopK": "topk",
     "BatchNormalization": "batch_norm", "SequenceAt": "slice", "ConcatFromSequence": "concat",
-    "Distance": "distance", "InverseDFT": "ifft",
+    "Distance": "distance", "InverseDFT": "ifft", "Inverse": "linalg", "Rfft": "fft",
+    "Irfft": "ifft", "CropAndResize": "roi_align", "UnfoldTensor": "unfold",
 }  # fmt: skip
 # Sizes, indices, running statistics, scales and zero points say nothing about the design.
 OPERANDS: Mapping[str, tuple[int, ...]] = {
@@ -470,4 +499,5 @@ def onnx_table() -> Mapping[str, EmitOnnx]:
         "Attention": onnx_attention,
         "RotaryEmbedding": onnx_node("rotary", 1),
         "State": onnx_state,
+        RECURRENCE: onnx_recurrence,
     }
