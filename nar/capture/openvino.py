@@ -16,7 +16,17 @@ from nar.capture.onnx.bodies import STATE
 from nar.capture.onnx.facts import MAX_NUMBERS, Numbers
 from nar.capture.onnx.file import capture_model
 from nar.capture.onnx.writing import ModelWriter, few_numbers
-from nar.capture.openvino_file import FLOATS, PACKED, Net, NetLayer, Port, read_net, variable_of
+from nar.capture.openvino_file import (
+    FLOATS,
+    PACKED,
+    Link,
+    Net,
+    NetBody,
+    NetLayer,
+    Port,
+    read_net,
+    variable_of,
+)
 from nar.capture.record import Capture
 from nar.capture.trace import Shape
 
@@ -52,15 +62,20 @@ class _Writing:
     Args:
         net: The net.
         weights: The file of its numbers, which need not be there.
+        around: What writes the net of which a layer holds this one; None if none does.
+        mark: What names begin with, so that nothing else has them.
     """
 
-    def __init__(self, net: Net, weights: Path) -> None:
-        self.writer = ModelWriter("openvino")
-        self._net, self._weights = net, weights
+    def __init__(
+        self, net: Net, weights: Path, around: "_Writing | None" = None, mark: str = ""
+    ) -> None:
+        self.writer: ModelWriter = around.writer if around else ModelWriter("openvino")
+        self._net, self._weights, self.mark = net, weights, mark
         self._names: dict[Port, str] = {}
-        self._few: dict[str, Numbers] = {}
-        self._stored: set[str] = set()  # names of weights in whole numbers
-        self._packed: set[str] = set()  # names of these weights as floats
+        self._few: dict[str, Numbers] = around._few if around else {}
+        # Names of weights in whole numbers, and names of these weights as floats.
+        self._stored: set[str] = around._stored if around else set()
+        self._packed: set[str] = around._packed if around else set()
         self._varying = net.depending()
         self.changed = net.changed()
         self._readers: dict[Port, list[NetLayer]] = {}
@@ -70,41 +85,55 @@ class _Writing:
 
     def model(self) -> Any:  # noqa: ANN401
         """The model."""
-        inputs, outputs = [], []
+        inputs, given = [], {}
+        for layer in self._net.layers.values():
+            if layer.kind == "Parameter":
+                name = given[layer.number] = f"input {layer.number}"
+                inputs.append((name, layer.shape(), self._is_float_input(layer)))
+        return self.writer.model(inputs, self.written(given).values())
+
+    def written(self, given: Mapping[str, str]) -> dict[str, str]:
+        """Write all layers, and give the names of the results.
+
+        Args:
+            given: Names of the inputs, by the numbers of their layers.
+        """
+        results = {}
         ordered = list(self._net.in_order())  # every edge is checked before one is followed
         needed = self._net.needed()
         for layer in ordered:
-            if layer.number not in needed and layer.kind not in ("Parameter", "Result"):
-                continue
             if layer.kind == "Parameter":
-                name = f"input {layer.number}"
-                inputs.append((name, layer.shape(), self._is_float_input(layer)))
-                self._names[(layer.number, layer.gives[0])] = name
-            elif layer.kind == "Const":
-                self._constant(layer)
+                self._names[(layer.number, layer.gives[0])] = given[layer.number]
             elif layer.kind == "Result":
-                outputs.append(self.operand(layer, 0))
-            else:
-                rule = _RULES.get(layer.kind)
-                if rule is None:
-                    names = self._named(layer)
-                    values = [*self.operands(layer), *self._weights_of_bodies(layer)]
-                    self.writer.unknown(layer.kind, values, names)
-                else:
-                    rule(self, layer)
-        return self.writer.model(inputs, outputs)
+                results[layer.number] = self.operand(layer, 0)
+            elif layer.kind == "Const" and layer.number in needed:
+                self._constant(layer)
+            elif layer.number in needed:
+                _RULES.get(layer.kind, _Writing.unread)(self, layer)
+        return results
+
+    def within(self, layer: NetLayer, body: str) -> "_Writing":
+        """What writes a body of a layer."""
+        net, mark = layer.bodies[body].net, f"{self.mark}{layer.number} {body} "
+        return _Writing(net, self._weights, self, mark)
+
+    def unread(self, layer: NetLayer) -> None:
+        """Write a layer that has no rule: it reads the weights of its bodies."""
+        names = self._named(layer)
+        values = [*self.operands(layer), *self._weights_of_bodies(layer)]
+        self.writer.unknown(layer.kind, values, names)
 
     def _named(self, layer: NetLayer) -> list[str]:
-        names = [f"unknown {layer.number} {port}" for port in layer.gives]
+        names = [f"{self.mark}unknown {layer.number} {port}" for port in layer.gives]
         for place, name in enumerate(names):
             self.put(layer, name, place)
         return names
 
     def _weights_of_bodies(self, layer: NetLayer) -> list[str]:
-        """The weights inside a layer that is not read, such as a loop: it reads them."""
+        shapes = (shape for body in layer.bodies.values() for shape in body.weights())
         return [
-            self.writer.weight(f"body {layer.number} {place}", shape)
-            for place, shape in enumerate(layer.bodies)
+            self.writer.weight(f"{self.mark}body {layer.number} {place}", shape)
+            for place, shape in enumerate(shapes)
         ]
 
     def _is_float_input(self, layer: NetLayer) -> bool:
@@ -117,7 +146,7 @@ class _Writing:
     def _constant(self, layer: NetLayer) -> None:
         kind, shape = layer.stated.get("element_type", "f32"), layer.shape()
         few = self._numbers(layer, kind, shape)
-        name = f"{'packed' if kind in PACKED else 'constant'} {layer.number}"
+        name = f"{self.mark}{'packed' if kind in PACKED else 'constant'} {layer.number}"
         if kind in PACKED and prod(shape) > 1:
             self._stored.add(name)
         if kind in FLOATS and prod(shape) > 1:
@@ -454,7 +483,7 @@ def _split(net: _Writing, layer: NetLayer) -> None:
     axes, source = net.few(layer, 1), layer.given(0)
     axis = axes[0] if axes else _cut_axis(source, layer.shape())
     widths = [layer.shape(place)[axis] for place in range(len(layer.gives))]
-    names = [f"part {layer.number} {place}" for place in range(len(widths))]
+    names = [f"{net.mark}part {layer.number} {place}" for place in range(len(widths))]
     net.writer.node("Split", [net.operand(layer, 0), net.writer.numbers(widths)], *names, axis=axis)
     for place, name in enumerate(names):
         net.put(layer, name, place)
@@ -573,7 +602,91 @@ def _cells(operator: str, states: int) -> Rule:
     return rule
 
 
+def _looped(net: _Writing, layer: NetLayer) -> None:
+    """A loop, whose body is there once: a later step, whose states are data."""
+    body = layer.bodies.get("body")
+    if body is None or not body.outputs:
+        net.unread(layer)
+        return
+    links = {link.number: link for link in body.inputs}
+    given = {
+        each.number: _of_step(net, layer, each, links, is_state=each.number in body.states)
+        for each in body.net.layers.values()
+        if each.kind == "Parameter"
+    }
+    results = net.within(layer, "body").written(given)
+    for place, name in enumerate(_outside(layer, body, results)):
+        net.same(layer, name, place)
+
+
+def _of_step(
+    net: _Writing, layer: NetLayer, inner: NetLayer, links: Mapping[str, Link], *, is_state: bool
+) -> str:
+    """What an input of a loop's body is in one step."""
+    link = _link_of(layer, inner, links)
+    if link.port not in layer.reads:
+        return net.writer.numbers(np.ones(inner.shape(), np.int64))  # how many steps there were
+    value = net.operand(layer, layer.reads.index(link.port))
+    if is_state:
+        return net.writer.node(STATE, [value or net.writer.blank(inner.shape())])
+    if link.axis is None:
+        return value
+    if link.size == 1:
+        part = net.writer.node("Gather", [value, net.writer.numbers(0)], axis=link.axis)
+        return net.writer.node("Unsqueeze", [part, net.writer.numbers([link.axis])])
+    bounds = [net.writer.numbers([each]) for each in (0, link.size, link.axis)]
+    return net.writer.node("Slice", [value, *bounds])
+
+
+def _link_of(layer: NetLayer, inner: NetLayer, links: Mapping[str, Link]) -> Link:
+    if inner.number not in links:
+        raise ValueError(
+            f"wanted a port for each input of a body, came none for layer {inner.number} in "
+            f"layer {layer.number}"
+        )
+    return links[inner.number]
+
+
+def _outside(layer: NetLayer, body: NetBody, results: Mapping[str, str]) -> list[str]:
+    """The names of what a body gives for each result of its layer."""
+    inside = {link.port: results.get(link.number, "") for link in body.outputs}
+    names = [inside.get(port, "") for port in layer.gives]
+    if not all(names):
+        raise ValueError(f"wanted a value for each result of layer {layer.number}, came fewer")
+    return names
+
+
+def _chosen(net: _Writing, layer: NetLayer) -> None:
+    """A choice of two bodies, as that of the standard."""
+    branches = {}
+    for name, branch in (("then_body", "then_branch"), ("else_body", "else_branch")):
+        body = layer.bodies.get(name)
+        if body is None or not body.outputs:
+            net.unread(layer)
+            return
+        branches[branch] = _branch(net, layer, name)
+    names = [f"{net.mark}choice {layer.number} {place}" for place in range(len(layer.gives))]
+    net.writer.node("If", [net.operand(layer, 0)], *names, **branches)
+    for place, name in enumerate(names):
+        net.put(layer, name, place)
+
+
+def _branch(net: _Writing, layer: NetLayer, name: str) -> Any:  # noqa: ANN401
+    body = layer.bodies[name]
+    links = {link.number: link for link in body.inputs}
+    given = {}
+    for inner in body.net.layers.values():
+        if inner.kind == "Parameter":
+            port = _link_of(layer, inner, links).port
+            given[inner.number] = net.operand(layer, layer.reads.index(port))
+    net.writer.begin_body()
+    results = net.within(layer, name).written(given)
+    names = [net.writer.node("Identity", [each]) for each in _outside(layer, body, results)]
+    return net.writer.end_body([], names)
+
+
 _RULES: Final[Mapping[str, Rule]] = {
+    "TensorIterator": _looped, "Loop": _looped, "If": _chosen,
     "Convolution": _conv("Conv"), "GroupConvolution": _conv("Conv", is_grouped=True),
     "ConvolutionBackpropData": _conv("ConvTranspose"),
     "GroupConvolutionBackpropData": _conv("ConvTranspose", is_grouped=True),

@@ -1,7 +1,7 @@
 """The XML of an OpenVINO model: its layers and edges, of which nothing is believed.
 
 No document type and no entity is read, so that nothing grows and nothing is fetched. Elements, and
-what a layer holds, are bounded. Of the bodies of a layer only the weights are read.
+what a layer holds, are bounded. A layer may hold nets of its own: the bodies of loops and choices.
 """
 
 from collections import deque
@@ -21,7 +21,7 @@ _MOST_BYTES: Final = 512 << 20
 _CHUNK: Final = 1 << 16  # bytes that the parser gets at a time; chosen: little memory, few calls
 # Chosen: net, layers, layer, input, port, dim, and bodies in bodies.
 _MOST_DEPTH: Final = 64
-_DEPTH_OF_LAYERS: Final = 3  # net, layers, layer
+_DEPTH_OF_PORT: Final = 4  # layers, layer, input, port
 _MOST_RANK: Final = 16  # chosen: more axes than any layer has
 # Chosen: more numbers than any tensor has, and few enough that the sum of all fits in 64 bits.
 _MOST_ELEMENTS: Final = 1 << 40
@@ -40,10 +40,8 @@ def read_net(path: Path) -> "Net":
     """
     if path.stat().st_size > _MOST_BYTES:
         raise ValueError(f"wanted at most {_MOST_BYTES:,} bytes of XML, came more")
-    net = Net()
     with path.open("rb") as file:
-        net.read(iter(partial(file.read, _CHUNK), b""))
-    return net
+        return NetReader().read(iter(partial(file.read, _CHUNK), b""))
 
 
 # Types of constants: floats, and those in which weights are compressed.
@@ -66,6 +64,13 @@ _STATES: Final[Mapping[str, frozenset[int]]] = {
     "LSTMCell": frozenset({1, 2}), "GRUCell": frozenset({1}), "RNNCell": frozenset({1}),
     "ReadValue": frozenset({0}),
 }  # fmt: skip
+# Where bodies and their ports stand: those of a loop, and of both sides of a choice.
+_BODIES: Final = tuple(f"layers/layer/{name}body" for name in ("", "then_", "else_"))
+_LINKS: Final = tuple(
+    f"{path.removesuffix('body')}port_map/{side}"
+    for path in _BODIES
+    for side in ("input", "output")
+)
 Port: TypeAlias = tuple[str, str]  # a layer and one of its ports
 
 
@@ -80,7 +85,7 @@ class NetLayer:
         inputs: The ports that it reads, each with its shape, -1 for an open extent.
         outputs: The ports of its results.
         kinds: The types of the results.
-        bodies: Shapes of the weights in its bodies.
+        bodies: Its bodies, by what they are to it: ``body``, ``then_body``, ``else_body``.
         reads: The ports that it reads, in their order.
         gives: The ports of its results, in their order.
     """
@@ -91,7 +96,7 @@ class NetLayer:
     inputs: dict[str, list[int]] = field(default_factory=dict)
     outputs: dict[str, list[int]] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
-    bodies: list[Shape] = field(default_factory=list)
+    bodies: dict[str, "NetBody"] = field(default_factory=dict)
     reads: tuple[str, ...] = ()
     gives: tuple[str, ...] = ()
 
@@ -107,6 +112,15 @@ class NetLayer:
         """The shape of an operand."""
         return tuple(self.inputs[self.reads[place]]) if place < len(self.reads) else ()
 
+    def states(self) -> frozenset[int]:
+        """The places of the operands that the states of its body begin with."""
+        return frozenset(
+            self.reads.index(link.port)
+            for body in self.bodies.values()
+            for link in body.inputs
+            if link.number in body.states and link.port in self.reads
+        )
+
     def numbers(self, name: str, default: Iterable[int] = ()) -> list[int]:
         """Whole numbers that it states."""
         text = self.stated.get(name, "")
@@ -118,30 +132,68 @@ class NetLayer:
         return int(text == "true") if text in ("true", "false") else int(text)
 
 
-class Net:
-    """Reads the layers and the edges of a net. Of what stands inside a body, weights are noted.
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What a port of a layer is inside its body.
 
     Attributes:
-        layers: Layers by their numbers, in the order of the file.
-        sources: The port that gives what a port reads.
+        port: The port; none of the layer's where the layer itself gives or takes the value.
+        number: The input or the result of the body.
+        axis: The axis of which each step has a part; None where it has the whole value.
+        size: How much of that axis a step has.
     """
 
+    port: str
+    number: str
+    axis: int | None
+    size: int
+
+
+@dataclass(slots=True)
+class NetBody:
+    """A net inside a layer.
+
+    Attributes:
+        net: The net.
+        inputs: Its inputs, and what they are outside.
+        outputs: Its results, and what they are outside.
+        states: The inputs that hold what the step before gave.
+    """
+
+    net: "Net" = field(default_factory=lambda: Net())
+    inputs: list[Link] = field(default_factory=list)
+    outputs: list[Link] = field(default_factory=list)
+    states: set[str] = field(default_factory=set)
+
+    def weights(self) -> Iterator[Shape]:
+        """The shapes of its weights, and of those of bodies inside it."""
+        for layer in self.net.layers.values():
+            shape = tuple(layer.numbers("shape"))
+            is_held = layer.stated.get("element_type") in FLOATS | PACKED and prod(shape) > 1
+            if layer.kind == "Const" and is_held:
+                yield shape
+            for body in layer.bodies.values():
+                yield from body.weights()
+
+
+class NetReader:
+    """Reads the layers and the edges of a net, and of the nets inside its layers."""
+
     def __init__(self) -> None:
-        self.layers: dict[str, NetLayer] = {}
-        self.sources: dict[Port, Port] = {}
         self._open: list[str] = []
-        self._layer: NetLayer | None = None
+        self._nets: list[_OpenNet] = []
         self._dims: list[int] | None = None
         self._text = ""
-        self._inner = self._ports = 0
-        self._is_inner_constant = False
+        self._layers = self._ports = 0
 
-    def read(self, chunks: Iterable[bytes]) -> None:
+    def read(self, chunks: Iterable[bytes]) -> "Net":
         """Read a file.
 
         Raises:
             ValueError: It is no XML, has a document type, or is no net.
         """
+        net = Net()
+        self._nets.append(_OpenNet(net, 1))
         parser = expat.ParserCreate()
         parser.StartDoctypeDeclHandler = _refuse
         parser.EntityDeclHandler = _refuse
@@ -154,8 +206,9 @@ class Net:
             parser.Parse(b"", True)
         except expat.ExpatError as error:
             raise ValueError(f"wanted an XML file of OpenVINO, came {error}") from error
-        if not self.layers:
+        if not net.layers:
             raise ValueError("wanted a net with layers, came none")
+        return net
 
     def _begin(self, tag: str, stated: dict[str, str]) -> None:
         self._open.append(tag)
@@ -163,47 +216,37 @@ class Net:
             raise ValueError(f"wanted a net of OpenVINO, came an XML file with {tag[:40]}")
         if len(self._open) > _MOST_DEPTH:
             raise ValueError(f"wanted at most {_MOST_DEPTH} elements in each other, came more")
-        begin = self._BEGIN.get("/".join(self._open)) if len(self._open) < 7 else None
+        path = self._open[self._nets[-1].depth :]
+        begin = self._BEGIN.get("/".join(path)) if len(path) <= _DEPTH_OF_PORT else None
         if begin is not None:
             begin(self, stated)
-        elif tag == "layer" and self._layer is not None:
-            self._inner += 1
-            self._check_layers()
-            self._is_inner_constant = stated.get("type") == "Const"
-        elif tag == "data" and self._is_inner_constant:
-            self._note_weight(stated)
 
-    def _check_layers(self) -> None:
-        if len(self.layers) + self._inner > MOST_OPERATORS:
-            raise ValueError(f"wanted at most {MOST_OPERATORS:,} layers, came more")
-
-    def _note_weight(self, stated: dict[str, str]) -> None:
-        """Note a constant of a body, where it is a weight, at the layer whose body it is."""
-        assert self._layer is not None
-        self._is_inner_constant = False
-        shape = tuple(int(part) for part in stated.get("shape", "").split(",") if part.strip())
-        _check_shape(shape)
-        if stated.get("element_type") in FLOATS | PACKED and prod(shape) > 1:
-            self._layer.bodies.append(shape)
+    @property
+    def _layer(self) -> NetLayer:
+        """The layer that is open."""
+        layer = self._nets[-1].layer
+        assert layer is not None
+        return layer
 
     def _begin_layer(self, stated: dict[str, str]) -> None:
-        self._layer = NetLayer(stated["id"], stated["type"])
-        if stated["id"] in self.layers:
+        layers = self._nets[-1].net.layers
+        if stated["id"] in layers:
             raise ValueError(f"wanted a number for each layer, came {stated['id']} twice")
-        self.layers[stated["id"]] = self._layer
-        self._check_layers()
+        layers[stated["id"]] = self._nets[-1].layer = NetLayer(stated["id"], stated["type"])
+        self._layers += 1
+        if self._layers > MOST_OPERATORS:
+            raise ValueError(f"wanted at most {MOST_OPERATORS:,} layers, came more")
 
     def _state(self, stated: dict[str, str]) -> None:
-        assert self._layer is not None
         self._layer.stated.update(stated)
+        if self._layer.kind == "Const":
+            _check_shape(self._layer.numbers("shape"))
 
     def _begin_input(self, stated: dict[str, str]) -> None:
-        assert self._layer is not None
         self._dims = self._layer.inputs.setdefault(stated["id"], [])
         self._count_port()
 
     def _begin_output(self, stated: dict[str, str]) -> None:
-        assert self._layer is not None
         self._dims = self._layer.outputs.setdefault(stated["id"], [])
         self._layer.kinds[stated["id"]] = stated.get("precision", "FP32")
         self._count_port()
@@ -215,16 +258,42 @@ class Net:
 
     def _begin_edge(self, stated: dict[str, str]) -> None:
         target = (stated["to-layer"], stated["to-port"])
-        if target in self.sources:
+        sources = self._nets[-1].net.sources
+        if target in sources:
             raise ValueError(f"wanted one source for each port, came two for {target}")
-        self.sources[target] = (stated["from-layer"], stated["from-port"])
+        sources[target] = (stated["from-layer"], stated["from-port"])
 
-    _BEGIN: Final[Mapping[str, Callable[["Net", dict[str, str]], None]]] = {
-        "net/layers/layer": _begin_layer,
-        "net/layers/layer/data": _state,
-        "net/layers/layer/input/port": _begin_input,
-        "net/layers/layer/output/port": _begin_output,
-        "net/edges/edge": _begin_edge,
+    def _begin_body(self, _stated: dict[str, str]) -> None:
+        body = self._layer.bodies.setdefault(self._open[-1], NetBody())
+        self._nets.append(_OpenNet(body.net, len(self._open)))
+
+    def _begin_link(self, stated: dict[str, str]) -> None:
+        """A port of a layer, and the input or the result of a body that it stands for."""
+        name = self._open[-2].replace("port_map", "body")
+        body = self._layer.bodies.setdefault(name, NetBody())
+        axis = stated.get("axis")
+        link = Link(
+            stated["external_port_id"],
+            stated["internal_layer_id"],
+            None if axis is None else int(axis),
+            int(stated.get("part_size", 1)),
+        )
+        (body.inputs if self._open[-1] == "input" else body.outputs).append(link)
+        self._count_port()
+
+    def _begin_back_edge(self, stated: dict[str, str]) -> None:
+        body = self._layer.bodies.setdefault("body", NetBody())
+        body.states.add(stated["to-layer"])
+
+    _BEGIN: Final[Mapping[str, Callable[["NetReader", dict[str, str]], None]]] = {
+        "layers/layer": _begin_layer,
+        "layers/layer/data": _state,
+        "layers/layer/input/port": _begin_input,
+        "layers/layer/output/port": _begin_output,
+        "edges/edge": _begin_edge,
+        **dict.fromkeys(_BODIES, _begin_body),
+        **dict.fromkeys(_LINKS, _begin_link),
+        "layers/layer/back_edges/edge": _begin_back_edge,
     }
 
     def _say(self, text: str) -> None:
@@ -235,18 +304,41 @@ class Net:
             raise ValueError(f"wanted extents of at most {_MOST_DIGITS} characters, came more")
 
     def _end(self, tag: str) -> None:
+        depth = len(self._open) - self._nets[-1].depth
         if tag == "dim" and self._dims is not None:
             self._dims.append(int(self._text))
             _check_shape(self._dims)
         elif tag == "port":
             self._dims = None
-        elif tag == "layer":
-            self._is_inner_constant = False
-            if len(self._open) == _DEPTH_OF_LAYERS and self._layer is not None:
-                self._layer.close()
-                self._layer = None
+        elif self._open[-depth:] == ["layers", "layer"] and depth:
+            self._layer.close()
+            self._nets[-1].layer = None
+        elif not depth and len(self._nets) > 1:
+            self._nets.pop()
         self._open.pop()
         self._text = ""
+
+
+@dataclass(slots=True)
+class _OpenNet:
+    """A net of which the file has more: how deep it stands, and its layer that is open."""
+
+    net: "Net"
+    depth: int
+    layer: NetLayer | None = None
+
+
+@dataclass(slots=True)
+class Net:
+    """Layers and edges.
+
+    Attributes:
+        layers: Layers by their numbers, in the order of the file.
+        sources: The port that gives what a port reads.
+    """
+
+    layers: dict[str, NetLayer] = field(default_factory=dict)
+    sources: dict[Port, Port] = field(default_factory=dict)
 
     def needed(self) -> set[str]:
         """The layers that a result needs, without those that say nothing of a design."""
@@ -255,7 +347,7 @@ class Net:
         found = set(waiting)
         while waiting:
             layer = self.layers[waiting.pop()]
-            states = _STATES.get(layer.kind, frozenset())
+            states = _STATES.get(layer.kind, layer.states())
             if layer.kind == "ReadValue" and variable_of(layer) not in changed:
                 states = frozenset()  # what it begins with is what it holds
             for place, port in self._read(layer):

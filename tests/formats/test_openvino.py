@@ -3,11 +3,15 @@
 import shutil
 from pathlib import Path
 
+import onnx
 import pytest
+from faulty_onnx import MODELS
 from formats.twins import TWINS, of_torch
+from onnx import helper, parser
 
 from nar.answers.naming import known_or_captured
 from nar.base.errors import CaptureError
+from nar.capture.onnx.file import capture_onnx
 from nar.capture.onnx.writing import ModelWriter
 from nar.capture.openvino import capture_openvino
 from nar.capture.openvino_file import Net, read_net
@@ -185,6 +189,158 @@ def test_weights_of_bodies_are_counted(tmp_path, kind):
     capture = captured(tmp_path, layers, [edge(0, 0, 1), edge(1, 1, 2), edge(2, 1, 9)])
     assert dict(capture.unknown_operators) == {f"openvino::{kind}": 1}
     assert capture.graph.parameters == 2 * 32
+
+
+SCAN = """<ir_version: 8, opset_import: ["": 17]>
+g (float[5, 8] x, float[8] first, float[8, 8] w) => (float[8] last, float[5, 8] y) {
+  last, y = Scan(first, x) <num_scan_inputs = 1,
+    body = b (float[8] h, float[8] part) => (float[8] n, float[8] o)
+      { m = MatMul(h, w) s = Add(part, m) n = Tanh(s) o = Identity(n) }>
+}"""
+
+
+def scan():
+    model = parser.parse_model(SCAN)
+    weight = model.graph.input.pop()
+    model.graph.initializer.append(helper.make_tensor(weight.name, 1, [8, 8], range(64)))
+    return model
+
+
+# Files that OpenVINO made of ONNX files, the graphs of both, their parameters, shapes of results.
+FLOWS = {
+    "scan": (scan(), ["input", "linear", "input", "slice", "add", "tanh"], 64, "8 5x8"),
+    "loop": (MODELS["loop"], ["input", "linear", "tanh", "linear"], 80, "1x2"),
+    "choice": (
+        MODELS["if_middle"], ["input", "conv", "relu", "conv", "conv", "add"], 628, "1x4x16x16",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FLOWS)
+def test_control_flow_is_read_as_that_of_the_standard(name, tmp_path):
+    model, kinds, parameters, shapes = FLOWS[name]
+    onnx.save(model, tmp_path / "model.onnx")
+    other = capture_onnx(tmp_path / "model.onnx", name=name)
+    capture = capture_openvino(HERE / f"{name}.xml", name=name)
+    assert operators(capture) == kinds
+    assert capture.network.exact == other.network.exact
+    assert (capture.graph.parameters, capture.unread) == (parameters, None)
+    assert " ".join(each.split()[-1] for each in capture.details.outputs) == shapes
+
+
+def body(tag, ports, layers, edges, back=""):
+    """The ports of a body, what its states are, and its net."""
+    maps = "".join(
+        f'<{side} external_port_id="{port}" internal_layer_id="{number}" {more}/>'
+        for side, port, number, more in ports
+    )
+    edges = "".join(edges)
+    return (
+        f"<{tag.replace('body', 'port_map')}>{maps}</{tag.replace('body', 'port_map')}>"
+        f"<back_edges>{back}</back_edges>"
+        f"<{tag}><layers>{''.join(layers)}</layers><edges>{edges}</edges></{tag}>"
+    )
+
+
+def with_bodies(outer, *bodies):
+    return outer.replace("</layer>", "".join(bodies) + "</layer>")
+
+
+# ``tanh(state + part @ weight)``: the input of the body is 0, its state 1, its result 6.
+CELL = [
+    layer(0, "Parameter", output=(1, 4)), layer(1, "Parameter", output=(1, 8)),
+    const(2, "f32", (4, 8)), layer(3, "MatMul", [(1, 4), (4, 8)], (1, 8)),
+    layer(4, "Add", [(1, 8), (1, 8)], (1, 8)), layer(5, "Tanh", [(1, 8)], (1, 8)),
+    layer(6, "Result", [(1, 8)], None),
+]  # fmt: skip
+INSIDE = [
+    edge(0, 0, 3), edge(2, 0, 3, 1), edge(1, 0, 4), edge(3, 2, 4, 1), edge(4, 2, 5), edge(5, 1, 6),
+]  # fmt: skip
+LINKS = [
+    ("input", 0, 0, 'axis="0" part_size="1" start="0" end="-1"'), ("input", 1, 1, ""),
+    ("output", 2, 6, 'axis="0" part_size="1" start="0" end="-1"'),
+]  # fmt: skip
+STATE_OF = '<edge from-layer="6" to-layer="1"/>'
+
+
+def looped(tmp_path, links=LINKS, kind="TensorIterator", cell=CELL):
+    """Five steps over the rows of an input; what the state begins with is no weight."""
+    long, wide = (5, 4), (5, 8)
+    cells = body("body", links, cell, INSIDE, STATE_OF)
+    layers = [
+        layer(0, "Parameter", output=long, shape="5,4", element_type="f32"),
+        const(1, "f32", (1, 8)), with_bodies(layer(2, kind, [long, (1, 8)], wide), cells),
+        layer(3, "ReLU", [wide], wide), layer(9, "Result", [wide], None),
+    ]  # fmt: skip
+    edges = [edge(0, 0, 2), edge(1, 0, 2, 1), edge(2, 2, 3), edge(3, 1, 9)]
+    return captured(tmp_path, layers, edges)
+
+
+@pytest.mark.parametrize("kind", ["TensorIterator", "Loop"])
+def test_the_body_of_a_loop_is_there_once(tmp_path, kind):
+    capture = looped(tmp_path, kind=kind)
+    assert operators(capture) == ["input", "slice", "linear", "add", "tanh", "relu"]
+    assert (capture.graph.parameters, capture.unread) == (32, None)
+    assert capture.details.outputs[0].endswith("float 5x8")
+
+
+def test_a_body_says_where_each_of_its_inputs_is_from(tmp_path):
+    refused_of = [
+        (LINKS[1:], "wanted a port for each input of a body, came none for layer 0 in layer 2"),
+        ([*LINKS[:2], ("output", 7, 6, "")], "wanted a value for each result of layer 2"),
+    ]
+    for links, match in refused_of:
+        with pytest.raises(CaptureError, match=match):
+            looped(tmp_path, links)
+
+
+def test_a_body_is_bounded_as_a_net_is(tmp_path, monkeypatch):
+    monkeypatch.setattr("nar.capture.openvino_file.MOST_OPERATORS", 11)
+    with pytest.raises(CaptureError, match="wanted at most 11 layers, came more"):
+        looped(tmp_path)  # of 5 layers, and 7 in its body
+
+
+@pytest.mark.parametrize(
+    ("other", "kinds", "parameters"),
+    [("Tanh", ["linear", "tanh"], 32), ("Sigmoid", ["linear", "tanh", "sigmoid", "where"], 32)],
+)
+def test_a_choice_inside_a_loop(tmp_path, other, kinds, parameters):
+    """Two sides of one design are one of them; of two designs, both stand under one choice."""
+    sides = [
+        body(
+            f"{name}_body",
+            [("input", 1, 0, ""), ("output", 2, 2, "")],
+            [
+                layer(0, "Parameter", output=(1, 8)), layer(1, each, [(1, 8)], (1, 8)),
+                layer(2, "Result", [(1, 8)], None),
+            ],
+            [edge(0, 0, 1), edge(1, 1, 2)],
+        )
+        for name, each in (("then", "Tanh"), ("else", other))
+    ]  # fmt: skip
+    cell = [
+        layer(0, "Parameter", output=(1, 4)), layer(1, "Parameter", output=(1, 8)),
+        const(2, "f32", (4, 8)), layer(3, "MatMul", [(1, 4), (4, 8)], (1, 8)),
+        layer(4, "ReduceMax", [(1, 8)], (1, 8)),
+        with_bodies(layer(5, "If", [(1, 8), (1, 8)], (1, 8)), *sides),
+        layer(6, "Result", [(1, 8)], None),
+    ]  # fmt: skip
+    inside = [
+        edge(0, 0, 3), edge(2, 0, 3, 1), edge(1, 0, 4), edge(4, 1, 5), edge(3, 2, 5, 1),
+        edge(5, 2, 6),
+    ]  # fmt: skip
+    links = [LINKS[0], LINKS[1], LINKS[2]]
+    cells = body("body", links, cell, inside, STATE_OF)
+    layers = [
+        layer(0, "Parameter", output=(5, 4), shape="5,4", element_type="f32"),
+        const(1, "f32", (1, 8)),
+        with_bodies(layer(2, "TensorIterator", [(5, 4), (1, 8)], (5, 8)), cells),
+        layer(9, "Result", [(5, 8)], None),
+    ]
+    edges = [edge(0, 0, 2), edge(1, 0, 2, 1), edge(2, 2, 9)]
+    capture = captured(tmp_path, layers, edges)
+    assert [each for each in operators(capture) if each in kinds] == kinds
+    assert capture.unread is None or not capture.unread.unknown
 
 
 @pytest.mark.parametrize(("assigned", "parameters"), [(None, 4), (2, 4), (3, 0)])
