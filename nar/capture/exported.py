@@ -27,7 +27,7 @@ from nar.capture.trace import Trace, TraceBuilder, TraceExtras, input_values
 from nar.capture.values import TensorValues, by_storage, signature, tensor_inputs
 
 # Chosen: the JSON is read into memory whole, and a hostile file may be of any size.
-MAX_JSON_BYTES = 512 << 20
+_MOST_PROGRAM_BYTES = 512 << 20
 Json = Mapping[str, Any]
 
 _DTYPES = {
@@ -98,8 +98,8 @@ def _members(archive: ZipFile, folder: str, suffix: str) -> list[str]:
 
 def _load(archive: ZipFile, member: str) -> Json:
     size = archive.getinfo(member).file_size
-    if size > MAX_JSON_BYTES:
-        raise ValueError(f"{member}: wanted at most {MAX_JSON_BYTES} bytes, came {size}")
+    if size > _MOST_PROGRAM_BYTES:
+        raise ValueError(f"{member}: wanted at most {_MOST_PROGRAM_BYTES} bytes, came {size}")
     loaded: Json = json.loads(archive.read(member))
     return loaded
 

@@ -715,8 +715,18 @@ def _prelu(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]) -> V
 
 def _softmax(net: _Writing, layer: Layer, given: Given, named: Mapping[str, Any]) -> Value:
     axis = named.get("axis", layer.stated.get("axis", -1))
-    axes = _axes(axis, len(given[0].shape))
-    return Value(net.writer.node("Softmax", [net.last(given[0])], axis=axes[-1]), given[0].shape)
+    value, shape = net.last(given[0]), given[0].shape
+    axes = _axes(axis, len(shape))
+    if len(axes) == 1:
+        return Value(net.writer.node("Softmax", [value], axis=axes[0]), shape)
+    # Over several axes at once: they are one axis, the last.
+    order = [*(at for at in range(len(shape)) if at not in axes), *axes]
+    turned = [shape[at] for at in order]
+    joined = (*turned[: -len(axes)], prod(turned[-len(axes) :]))
+    value = net.writer.reshaped(net.writer.transposed(value, order), joined)
+    value = net.writer.reshaped(net.writer.node("Softmax", [value], axis=-1), tuple(turned))
+    back = sorted(range(len(order)), key=order.__getitem__)
+    return Value(net.writer.transposed(value, back), shape)
 
 
 def _activation(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]) -> Value:

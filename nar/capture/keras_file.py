@@ -7,12 +7,14 @@ bounded before it is read; of its weights the shapes alone are, where a layer is
 import io
 import json
 import re
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeAlias
 from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
+from nar.base.errors import one_line
 from nar.base.extras import missing_library
 from nar.base.model_folders import MAX_JSON_BYTES
 from nar.capture.onnx.writing import MOST_OPERATORS
@@ -122,7 +124,7 @@ class KerasFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._shapes: dict[str, Shape] | None = None
-        content = _model_in(json.loads(_configuration(path)))
+        content = _model_in(_json_of(path))
         self.model = layer_of(content)
         if not self.model.stated.get("layers"):
             raise ValueError(
@@ -250,6 +252,17 @@ class SmallError(ValueError):
     """An extent is below 1: where the file leaves extents open, larger ones are tried."""
 
 
+def _json_of(path: Path) -> Any:  # noqa: ANN401 -- whatever JSON can be
+    """The configuration of a file."""
+    try:
+        return json.loads(_configuration(path))
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(
+            f"wanted a configuration in JSON, came a damaged one ({one_line(error)}): copy the "
+            f"file again, or save the model again with model.save('model.keras')"
+        ) from error
+
+
 def _configuration(path: Path) -> bytes:
     """The text of a configuration."""
     with path.open("rb") as file:
@@ -266,11 +279,17 @@ def _configuration(path: Path) -> bytes:
     return content
 
 
+# Errors of an archive that is cut off or damaged, or that lacks a file.
+_DAMAGES: Final = (
+    BadZipFile, EOFError, KeyError, NotImplementedError, OSError, RuntimeError, zlib.error,
+)  # fmt: skip
+
+
 def _of_archive(file: BinaryIO) -> bytes:
     try:
         with ZipFile(file) as archive, archive.open(_CONFIGURATION) as entry:
             return entry.read(MAX_JSON_BYTES + 1)
-    except (BadZipFile, KeyError, NotImplementedError, RuntimeError) as error:
+    except _DAMAGES as error:
         raise ValueError(f"wanted an archive with a {_CONFIGURATION}, came {error}") from error
 
 
@@ -294,7 +313,8 @@ def _h5py() -> Any:  # noqa: ANN401
 
 
 def _of_hdf5(path: Path) -> bytes:
-    with _h5py().File(path, "r") as file:
+    h5py = _h5py()
+    with h5py.File(path, "r") as file:
         if "model_config" not in file.attrs:
             raise ValueError(
                 "wanted a whole model, came weights alone: name the class that made them, "
@@ -303,13 +323,27 @@ def _of_hdf5(path: Path) -> bytes:
         stated = file.attrs.get_id("model_config")
         if stated.shape != ():  # many texts that are one text in the file would be read many times
             raise ValueError("wanted one text as the model_config, came a list")
-        size = stated.get_storage_size()
+        # Of a text of any length, the size is that of its place; it is not compressed.
+        is_elsewhere = h5py.check_string_dtype(stated.dtype).length is None
+        size = _beside_tensors(file, path) if is_elsewhere else stated.get_storage_size()
         if size > MAX_JSON_BYTES:
             raise ValueError(
                 f"wanted a configuration of at most {MAX_JSON_BYTES:,} bytes, came {size:,}"
             )
         content = file.attrs["model_config"]
     return content.encode() if isinstance(content, str) else bytes(content)
+
+
+def _beside_tensors(file: Any, path: Path) -> int:  # noqa: ANN401
+    """How many bytes of a file are no tensors: no text in it is longer."""
+    sizes: list[int] = []
+
+    def note(_name: str, item: Any) -> None:  # noqa: ANN401
+        if hasattr(item, "dtype"):
+            sizes.append(item.id.get_storage_size())
+
+    file.visititems(note)
+    return path.stat().st_size - sum(sizes)
 
 
 def _model_in(content: Any) -> Any:  # noqa: ANN401

@@ -4,16 +4,18 @@ import json
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from formats.twins import of_onnx, of_torch
+from onnx.reference import ReferenceEvaluator
 from torch import nn
 
 from nar.answers.naming import known_or_captured
 from nar.base.asking import Asking
 from nar.base.errors import CaptureError, InvalidInputError, NarError
 from nar.capture import CaptureInputs, capture_module
-from nar.capture.keras import capture_keras
+from nar.capture.keras import _model, capture_keras
 from nar.graphs.ops import op_name
 
 h5py = pytest.importorskip("h5py", reason="the extra `keras` is not installed")
@@ -350,3 +352,61 @@ def test_a_list_of_one_text_is_not_read_again_and_again(tmp_path):
         file.attrs["model_config"] = ["{}"] * 3
     with pytest.raises(CaptureError, match="one text as the model_config"):
         capture_keras(path, name="it")
+
+
+@pytest.mark.parametrize("end", ["keras", "json"])
+@pytest.mark.parametrize("content", [b'{"class_name": "Sequ', b"\xff\xfe{}", b"", b"[" * 100_000])
+def test_a_damaged_configuration_is_told_with_the_way_out(tmp_path, end, content):
+    path = tmp_path / f"model.{end}"
+    if end == "json":
+        path.write_bytes(content)
+    else:
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("config.json", content)
+    with pytest.raises(CaptureError, match="wanted a configuration in JSON, came a damaged one"):
+        capture_keras(path, name="it")
+    with pytest.raises(CaptureError, match=r"copy the file again, or save the model again with"):
+        capture_keras(path, name="it")
+
+
+def test_an_archive_whose_bytes_changed_is_told(tmp_path):
+    path = tmp_path / "model.keras"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("config.json", json.dumps(model([image(4)])) * 9)
+    content = bytearray(path.read_bytes())
+    content[60:80] = bytes(20)
+    path.write_bytes(content)
+    with pytest.raises(CaptureError, match=r"wanted an archive with a config\.json, came "):
+        capture_keras(path, name="it")
+
+
+def test_a_long_text_of_hdf5_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    """A text of any length lies elsewhere in the file than its attribute; tensors do not count."""
+    monkeypatch.setattr("nar.capture.keras_file.MAX_JSON_BYTES", 20_000)
+    text = json.dumps(model([image(4), layer("Dense", "y", "x", units=2)]))
+    for spaces, tensor in ((0, 50_000), (40_000, 10)):
+        path = tmp_path / f"{spaces}.h5"
+        with h5py.File(path, "w") as file:
+            file.attrs["model_config"] = text + " " * spaces
+            file["weights"] = torch.zeros(tensor).numpy()
+        if spaces:
+            with pytest.raises(CaptureError, match="at most 20,000 bytes, came 4"):
+                capture_keras(path, name="it")
+        else:
+            assert capture_keras(path, name="it").graph.parameters == 4 * 2 + 2
+
+
+@pytest.mark.parametrize(
+    ("axis", "extents"), [([1, 2], (6, 5, 3)), ([2, 3], (6, 5, 3)), ([1, -1], (7, 4))]
+)
+def test_a_softmax_over_several_axes_is_one_over_all_of_them(tmp_path, axis, extents):
+    layers = [image(*extents), layer("Softmax", "y", "x", axis=axis)]
+    capture = captured(tmp_path, model(layers))
+    assert [op_name(int(each)) for each in capture.graph.op_ids] == ["input", "softmax"]
+    assert capture.details.outputs[0].split()[-1] == "x".join(map(str, (1, *extents)))
+    written = _model(tmp_path / "config.json")
+    given = np.random.default_rng(0).standard_normal((1, *extents)).astype(np.float32)
+    found = ReferenceEvaluator(written).run(None, {written.graph.input[0].name: given})[0]
+    over = tuple(each % (len(extents) + 1) for each in axis)
+    powers = np.exp(given)
+    assert np.allclose(found, powers / powers.sum(over, keepdims=True), atol=1e-6)

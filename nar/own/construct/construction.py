@@ -19,7 +19,7 @@ from nar.own.construct.evidence.calls import CallSite
 from nar.own.construct.evidence.evaluator import Definitions, is_settings_name
 from nar.own.construct.evidence.expressions import Expression, UnknownValueError
 from nar.own.construct.evidence.lookup import Evidence, Stated
-from nar.own.construct.evidence.repository import Repository
+from nar.own.construct.evidence.repository import SETTINGS_ENDINGS, Repository
 from nar.own.construct.evidence.settings import MissingSettingError, StatedSettings, settings_of
 from nar.own.construct.findings import Findings
 from nar.own.construct.makers import (
@@ -39,7 +39,6 @@ _MOST_PROPOSALS = 14  # Chosen: each may build a large model; later ones are gue
 # Chosen: the first way may import libraries for longer than that, and says nothing of the next.
 _FEWEST_PROPOSALS = 4
 _MOST_SECONDS = 12.0  # Chosen: after so long no further way is begun
-_SETTINGS_ENDINGS = (".json", ".yaml", ".yml")
 _MOST_FILLS = 25  # names that a configuration lacks, each found by one more attempt
 _VALUES_SHOWN = 6  # Chosen: of a failure's arguments, three lines of a terminal
 _MAKERS_TRIED = 4  # Chosen: each may build a large model
@@ -233,7 +232,7 @@ class Construction:
         found = {}
         for name, parameter in self._target.parameters.items():
             default = parameter.default
-            is_file = isinstance(default, str) and Path(default).suffix in _SETTINGS_ENDINGS
+            is_file = isinstance(default, str) and Path(default).suffix in SETTINGS_ENDINGS
             if is_file and not Path(default).is_file():
                 path = self._evidence.file_of(name, Path(default).name)
                 if path is not None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from nar.own.construct.evidence.evaluator import Definitions, Evaluator
 from nar.own.construct.evidence.expressions import Expression, UnknownValueError
-from nar.own.construct.evidence.repository import Repository
+from nar.own.construct.evidence.repository import SETTINGS_ENDINGS, Repository
 from nar.own.construct.evidence.sources import SourceKind, ValueSource, read_sources
 from nar.own.construct.usual_values import NOTHING, usual_count, usual_value
 
@@ -28,7 +28,6 @@ _WHOLE, _MANY = 0.85, 6
 _SEVERAL = 3
 # Sizes from here on are never zero in earnest: a parser's 0 waits for the data.
 _SMALLEST_SIZE = 2
-_SETTINGS_ENDINGS: Final = (".json", ".yaml", ".yml")
 _SCRIPT: Final = re.compile(r"(train|main|run)(_|$)")
 
 BY_NAME: Final = "assumed from its name"
@@ -163,7 +162,7 @@ class Evidence:
 
     def file_named(self, value: object) -> Path | None:
         """The file of settings that a text is the path of; None where it is none."""
-        if not isinstance(value, str) or Path(value).suffix not in _SETTINGS_ENDINGS:
+        if not isinstance(value, str) or Path(value).suffix not in SETTINGS_ENDINGS:
             return None
         files = self.repository.settings_files
         whole = [path for path in files if path.as_posix().endswith(f"/{value.lstrip('./')}")]

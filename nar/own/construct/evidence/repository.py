@@ -14,6 +14,7 @@ from nar.own.construct.root import is_repository, repository_root
 # Chosen: repositories of research code have fewer; of the others the nearest files are read.
 _MOST_PYTHON = 700
 _MOST_SETTINGS = 300  # files of settings that are read
+SETTINGS_ENDINGS = frozenset({".json", ".yaml", ".yml"})
 _MOST_ENTRIES = 20_000  # files and folders that are looked at at all
 _MOST_BYTES = 400_000  # a longer file is generated, or data
 _MOST_SETTINGS_BYTES = 60_000  # a longer file holds data rather than settings
@@ -48,8 +49,7 @@ class Repository:
     @cached_property
     def settings_files(self) -> tuple[Path, ...]:
         """Its files of YAML and JSON, the nearest first."""
-        kinds = {".json", ".yaml", ".yml"}
-        found = self._nearest(lambda path: path.suffix in kinds, _MOST_SETTINGS_BYTES)
+        found = self._nearest(lambda path: path.suffix in SETTINGS_ENDINGS, _MOST_SETTINGS_BYTES)
         return tuple(found[:_MOST_SETTINGS])
 
     @cached_property
