@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -182,6 +183,103 @@ FLAVOURS = {
     "keras": ("keras:\n    data: data\n    keras_version: '3'", "data/model.keras"),
     "transformers": ("transformers:\n    model_binary: model", "model/config.json"),
 }
+# The file of each model as MLflow 3.17.2 wrote it, and what it wrote beside it.
+WRITTEN = {
+    "pytorch": ("data/model.pt2", """flavors:
+  python_function:
+    config:
+      device: null
+    data: data
+    env:
+      conda: conda.yaml
+      virtualenv: python_env.yaml
+    loader_module: mlflow.pytorch
+    pickle_module_name: mlflow.pytorch.pickle_module
+    python_version: 3.11.7
+  pytorch:
+    code: null
+    model_data: data
+    pytorch_version: 2.13.0+cpu
+is_signature_from_type_hint: false
+mlflow_version: 3.17.2
+model_id: null
+model_size_bytes: 12409
+signature:
+  inputs: '[{"type": "tensor", "tensor-spec": {"dtype": "float32", "shape": [-1, 4]}}]'
+  outputs: '[{"type": "tensor", "tensor-spec": {"dtype": "float32", "shape": [-1,
+    3]}}]'
+  params: null
+utc_time_created: '2026-12-01 00:31:58.045879'
+"""),
+    "onnx": ("model.onnx", """flavors:
+  onnx:
+    code: null
+    data: model.onnx
+    onnx_session_options: null
+    onnx_version: 1.23.2
+    providers:
+    - CUDAExecutionProvider
+    - CPUExecutionProvider
+  python_function:
+    data: model.onnx
+    env:
+      conda: conda.yaml
+      virtualenv: python_env.yaml
+    loader_module: mlflow.onnx
+    python_version: 3.11.7
+mlflow_version: 3.17.2
+"""),
+    "transformers": ("model/config.json", """flavors:
+  python_function:
+    env:
+      conda: conda.yaml
+      virtualenv: python_env.yaml
+    loader_module: mlflow.transformers
+    python_version: 3.11.7
+  transformers:
+    code: null
+    components:
+    - tokenizer
+    instance_type: TextClassificationPipeline
+    model_binary: model
+    pipeline_model_type: BertForSequenceClassification
+    source_model_name: ''
+    task: text-classification
+    tokenizer_type: BertTokenizer
+    torch_dtype: torch.float32
+    transformers_version: 5.23.0
+mlflow_version: 3.17.2
+"""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("flavour", WRITTEN)
+def test_what_mlflow_itself_wrote_is_read(tmp_path, flavour):
+    data, text = WRITTEN[flavour]
+    (tmp_path / "MLmodel").write_text(text)
+    path = tmp_path / data
+    path.parent.mkdir(exist_ok=True)
+    path.write_text('{"model_type": "bert"}')
+    for name in ("conda.yaml", "python_env.yaml", "requirements.txt", "input_example.json"):
+        (tmp_path / name).write_text("{}")
+    assert named_in_folder(tmp_path).name == str(path)
+
+
+def test_a_program_in_a_model_of_mlflow_is_no_pickle(tmp_path):
+    """MLflow gives both the name model.pth; what is in it says which it is."""
+    (tmp_path / "MLmodel").write_text(WRITTEN["pytorch"][1])
+    path = tmp_path / "data" / "model.pth"
+    path.parent.mkdir()
+    (path.parent / "pickle_module_info.txt").write_text("mlflow.pytorch.pickle_module")
+    for member, is_program in (("model/code/it.py", True), ("model/byteorder", False)):
+        with zipfile.ZipFile(path, "w") as archive:
+            for name in (member, "model/data.pkl", *["model/constants.pkl"] * is_program):
+                archive.writestr(name, "")
+        if is_program:
+            assert named_in_folder(tmp_path).name == str(path)
+        else:
+            with pytest.raises(NarError, match="whose data is a pickle"):
+                named_in_folder(tmp_path)
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)

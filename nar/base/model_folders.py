@@ -20,6 +20,7 @@ from nar.base.model_files import (
     MAKES_ONE,
     OPENVINO,
     PYTHON,
+    TORCHSCRIPT,
     WANTED,
     Reading,
     file_text,
@@ -362,9 +363,15 @@ def _inside(folder: Path, name: str) -> Named | None:
     if not is_there or folder.resolve() not in whole.parents:
         return None
     if data.is_dir():
-        return named_in_folder(data) if _has_model(data) else None
+        return named_in_folder(data) if _has_model(data) else _program_in(data)
     found = kind_of_file(data) if data.is_file() else None
     return Named(str(data)) if found is not None and found.reading == "graph" else None
+
+
+def _program_in(folder: Path) -> Named | None:
+    """The TorchScript program of a folder, which MLflow gives the ending of a pickle."""
+    programs = (path for path in sorted(folder.glob("*.pth")) if kind_of_file(path) is TORCHSCRIPT)
+    return next((Named(str(path)) for path in programs), None)
 
 
 def _has_model(folder: Path) -> bool:
@@ -373,7 +380,7 @@ def _has_model(folder: Path) -> bool:
 
 
 _READ_OF_MLFLOW: Final = (
-    CONFIG_FILE, "modules.json", "*.onnx", "*.keras", "*.h5", "saved_model.pb",
+    CONFIG_FILE, "modules.json", "*.onnx", "*.pt2", "*.keras", "*.h5", "saved_model.pb",
 )  # fmt: skip
 
 
