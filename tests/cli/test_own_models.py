@@ -204,7 +204,9 @@ REFUSED = {
         r"--input y=: wanted a parameter of Picture\.forward: x$"
     ),
     ("capture", "timm:resnet18", "--input", "1x3x9x9"): "stated inputs for path/to/file.py:Model",
-    ("search", "timm:resnet18", "--input", "1x3x9x9"): "path/to/file.py:Model to state inputs of",
+    ("search", "timm:resnet18", "--input", "1x3x9x9"): (
+        "wanted path/to/file.py:Model, or a TorchScript program, to state inputs of"
+    ),
     ("diff", "timm:resnet18", "timm:resnet34", "--input", "1x3x9x9"): "to state inputs of",
     ("wrap", "net.py"): "wanted path/to/file.py:Model",
     ("wrap", "nett.py:Net"): "there is no file nett.py",

@@ -1,5 +1,6 @@
 """Inputs that are found from a module alone."""
 
+import gc
 import random
 import sys
 import threading
@@ -11,9 +12,12 @@ import unannounced as modules
 from torch import nn
 
 from nar.base.errors import CaptureError
+from nar.own.calling import ModuleCaller
 from nar.own.clock import Deadline, OutOfTimeError
 from nar.own.given import read_inputs
 from nar.own.inputs import NoInputsError, infer_inputs
+from nar.own.inputs.search import Budget, InputSearch
+from nar.own.inputs.slots import Kind, resized, slot
 
 FLOAT, IDS = torch.float32, torch.int64
 ANY = None  # any extent
@@ -346,3 +350,97 @@ def test_python_can_be_traced_after_a_search():
     finally:
         sys.setprofile(before)
     assert calls
+
+
+class Steps(nn.Module):
+    """A cell of its own kind, step by step."""
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.inward = nn.Embedding(90, 24), nn.Linear(48, 24)
+
+    def forward(self, ids):
+        state = self.words.weight.new_zeros(1, 24)
+        for step in self.words(ids).unbind(1):
+            state = torch.tanh(self.inward(torch.cat([step, state], 1)))
+        return state
+
+
+def test_another_length_that_was_seen_to_differ_is_not_sought_again():
+    """Twice the length has shown the loop: eight times the length would take as much again."""
+    (longer,) = found(Steps()).readings
+    assert longer.texts == ("ids=1x64:int64",)
+
+
+class Stained(nn.Module):
+    """Reads a value, so that it runs for real, and writes what it was given."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Conv2d(3, 8, 3)
+
+    def forward(self, x):
+        x[:, 0] += 1
+        return self.layer(x) if x.sum() > 0 else self.layer(-x)
+
+
+def test_inputs_take_no_memory_until_a_run_writes_them():
+    inferred = found(Stained())
+    (image,) = tensors(inferred)
+    assert image.untyped_storage().nbytes() == image.element_size()
+    capture = ModuleCaller("module", read_inputs(())).capture(Stained())
+    assert capture.assumed.inputs == inferred.texts
+
+
+def test_a_search_looks_for_garbage_as_before_when_it_is_over():
+    found(modules.LeNet())
+    with pytest.raises(NoInputsError):
+        found(Unrunnable())
+    assert not gc.get_freeze_count()
+
+
+class Unrunnable(nn.Module):
+    """Takes no input at all."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def forward(self, x):
+        raise ValueError("nothing is right")
+
+
+class Windows(nn.Module):
+    """Wants another side, and says so in words that may as well mean channels."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem, self.layer = nn.Conv2d(3, 8, 4, 4), nn.Conv2d(8, 8, 3, padding=1)
+
+    def forward(self, x):
+        x = self.stem(x).relu()
+        height, width = x.shape[-2:]
+        if height % 64 or width % 64:
+            raise ValueError(
+                f"height ({height}) or width ({width}) of feature map is not divisible by the "
+                "window size (64)"
+            )
+        return self.layer(x)
+
+
+def test_a_step_back_is_given_up_soon():
+    """Other channels fail earlier; the side that is right waits behind them."""
+
+    def repaired(_search, state, outcome):
+        if state[0].extents[1] != 3:
+            yield from (resized(state, 0, (1,), channels) for channels in range(12, 60))
+        elif not outcome.is_ok:
+            yield resized(state, 0, (1,), 11)
+            yield resized(state, 0, (2, 3), 256)
+
+    budget = Budget()
+    with budget.running():
+        search = InputSearch(Windows(), budget, repaired)
+        (image,) = search.depth_first((slot("x", Kind.IMAGE),))
+    assert image.extents == (1, 3, 256, 256)
+    assert search.probes < 15

@@ -25,7 +25,8 @@ FILES_ALONE = ATLAS.replace("is_named=is_named", "is_named=is_named, files_alone
 @pytest.fixture(scope="module")
 def atlas_server():
     port = free_port()
-    config = NarConfig(server=ServerConfig(port=0, metrics_port=port))
+    # On a busy machine the heaviest graph takes minutes; what is measured is its memory.
+    config = NarConfig(server=ServerConfig(port=0, metrics_port=port, max_call_s=500))
     told = config.model_dump_json(exclude={"server": {"token"}})
     with process_of(FILES_ALONE, told, "unnamed", env=os.environ) as server:
         server.metrics_url = f"http://127.0.0.1:{port}/metrics"

@@ -75,7 +75,7 @@ def placements(
         mode = internals.fake_mode()
         fakes_of = {name: _faker(mode, owned[name].device)(owned[name]) for name in owned}
         yield Placement((mode,), _faker(mode, None), fakes_of)
-    yield Placement((_Unwritten(list(module.buffers())),))
+    yield Placement((_Unwritten(list(module.buffers())),), _writable)
 
 
 def _weightless(
@@ -102,6 +102,12 @@ def _is_plain(tensor: Tensor) -> bool:
     """Whether an empty tensor can stand for a tensor."""
     kinds = (Tensor, nn.Parameter, nn.Buffer)
     return type(tensor) in kinds and tensor.layout is torch.strided and not tensor.is_quantized
+
+
+def _writable(tensor: Tensor) -> Tensor:
+    """A tensor, or a copy of it where its elements share memory."""
+    is_shared = tensor.layout is torch.strided and 0 in tensor.stride()
+    return tensor.contiguous() if is_shared else tensor
 
 
 def _to_meta(tensor: Tensor) -> Tensor:

@@ -130,6 +130,18 @@ def mark(tensors: Iterable[Tensor], sources: Sources) -> None:
         setattr(tensor, _MARK, sources)
 
 
+def tensors_of_call(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Tensor]:
+    """The tensors among the arguments of a call, nests included."""
+    values = (*args, *kwargs.values()) if kwargs else args
+    found: list[Tensor] = []
+    for value in values:
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif isinstance(value, list | tuple | dict):
+            found.extend(tensors_in(value))
+    return found
+
+
 def tensors_in(value: object, depth: int = 0) -> Iterator[Tensor]:
     """The tensors of an argument, nests included."""
     if isinstance(value, Tensor):
@@ -154,7 +166,8 @@ class RunRecord(TorchFunctionMode):
     def __init__(self, owned: Mapping[int, str], deadline: Deadline, *, is_strict: bool) -> None:
         super().__init__()
         self.calls: list[TorchCall] = []
-        self.layers: list[RunningModule] = []
+        # The modules that run, the innermost last: each with its path and what it was called with.
+        self.running: list[tuple[nn.Module, str, list[Tensor]]] = []
         self.failing: TorchCall | None = None
         self.first_uses: dict[str, TorchCall] = {}
         self.used: set[str] = set()
@@ -173,7 +186,9 @@ class RunRecord(TorchFunctionMode):
         kwargs = kwargs or {}
         if name in _QUESTIONS:
             return func(*args, **kwargs)
-        tensors = [*tensors_in(args), *tensors_in(kwargs)]
+        if name == "__get__":
+            return self._attribute(func, args, kwargs)
+        tensors = tensors_of_call(args, kwargs)
         if not tensors:
             return func(*args, **kwargs)
         self._deadline.check()
@@ -181,8 +196,6 @@ class RunRecord(TorchFunctionMode):
         names = [self._owned.get(id(tensor)) for tensor in tensors]
         self.used.update(filter(None, names))
         whole = NOTHING.union(*sources)
-        if name == "__get__":  # such as `tensor.T`
-            return _marked(func(*args, **kwargs), whole)
         call = self._call(name, tensors, sources, names, _detail(name, args, kwargs))
         self.failing = call
         place = INDEX_AT.get(name, len(tensors))
@@ -196,6 +209,29 @@ class RunRecord(TorchFunctionMode):
         self.failing = None
         return result
 
+    def _attribute(
+        self,
+        func: Any,  # noqa: ANN401
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+    ) -> object:
+        """An attribute of a tensor: its sizes, which are asked for most, or ``tensor.T``."""
+        tensor = args[0]
+        name = self._owned.get(id(tensor))
+        if name is not None:
+            self.used.add(name)
+        result = func(*args, **kwargs)
+        return _marked(result, sources_of(tensor)) if isinstance(result, Tensor) else result
+
+    @property
+    def innermost(self) -> RunningModule | None:
+        """The innermost module that runs."""
+        if not self.running:
+            return None
+        layer, path, tensors = self.running[-1]
+        shapes = tuple(tuple(tensor.shape) for tensor in tensors)
+        return RunningModule(layer, path, shapes, tuple(map(sources_of, tensors)))
+
     def _call(
         self,
         name: str,
@@ -204,7 +240,7 @@ class RunRecord(TorchFunctionMode):
         names: list[str | None],
         detail: object,
     ) -> TorchCall:
-        path = self.layers[-1].path if self.layers else ""
+        path = self.running[-1][1] if self.running else ""
         turn = self._turns[name, path] = self._turns.get((name, path), -1) + 1
         shapes = tuple(tuple(tensor.shape) for tensor in tensors)
         is_owned = tuple(name is not None for name in names)

@@ -1,7 +1,7 @@
 """One run of a module with inputs that may be wrong, after which the module is as it was."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Final
 
@@ -15,18 +15,18 @@ from nar.own.clock import Deadline, ending
 from nar.own.inputs.calls import (
     Outcome,
     RefusedCallError,
-    RunningModule,
     RunRecord,
     TorchCall,
     mark,
-    sources_of,
-    tensors_in,
+    tensors_of_call,
 )
 from nar.own.inputs.layers import OVER_SEQUENCES
 from nar.own.inputs.slots import State, call_of, tensors_of
 
 # Chosen: parameters of a module that runs for real in a second or two on two cores.
 _LARGEST_REAL: Final = 3 * 10**8
+# Layers that are opaque: what they are called with says what they want, before they run.
+_OPAQUE: Final = (*OVER_SEQUENCES, nn.RNNCellBase)
 _AXES_OF_SEQUENCES = 3  # with the batch
 # What torch says where a run without data fails and one with data may not.
 _WANTS_DATA: Final = re.compile(
@@ -55,9 +55,15 @@ class Prober:
         self._module = module
         self._paths = {id(layer): path for path, layer in module.named_modules()}
         self._first = 0
-        weights = (weight.numel() for weight in _made_parameters(module).values())
-        self._may_be_real = sum(weights) <= _LARGEST_REAL
+        made = _made_parameters(module)
+        self._owned = {
+            id(tensor): name for name, tensor in (*made.items(), *module.named_buffers())
+        }
+        self._may_be_real = sum(weight.numel() for weight in made.values()) <= _LARGEST_REAL
         self._has_data = not any(weight.is_meta for weight in module.parameters())
+        # Inputs of a search have memory, so that the weights alone decide where a run may be.
+        self._placements = placements(module, CaptureInputs())
+        self._made: list[Placement] = []
 
     def lacks_data(self, error: BaseException) -> bool:
         """Whether an error would not be there if the weights of the module had values."""
@@ -76,7 +82,7 @@ class Prober:
         """
         outcome = Outcome(error=RuntimeError("nowhere to run it"))
         inputs = call_of(state)
-        for number, placement in enumerate(placements(self._module, inputs)):
+        for number, placement in enumerate(self._ways()):
             is_real = not placement.state and torch.device("meta") not in placement.contexts
             if number < self._first or (is_real and number and not self._may_be_real):
                 continue
@@ -88,6 +94,13 @@ class Prober:
                 break
         return outcome
 
+    def _ways(self) -> Iterator[Placement]:
+        """The ways to run the module, each made once."""
+        yield from self._made
+        for placement in self._placements:
+            self._made.append(placement)
+            yield placement
+
     def _run_in(
         self,
         placement: Placement,
@@ -97,9 +110,7 @@ class Prober:
         is_strict: bool,
         number: int,
     ) -> Outcome:
-        owned = {id(tensor): name for name, tensor in _made_parameters(self._module).items()}
-        owned |= {id(tensor): name for name, tensor in self._module.named_buffers()}
-        owned |= {id(tensor): name for name, tensor in placement.state.items()}
+        owned = self._owned | {id(tensor): name for name, tensor in placement.state.items()}
         record = RunRecord(owned, deadline, is_strict=is_strict)
         error: BaseException | None = None
         with untouched(self._module) as children:
@@ -114,7 +125,7 @@ class Prober:
                 with ExitStack() as stack:
                     for context in (
                         ending(deadline),
-                        self._watched(record, is_strict=is_strict),
+                        self._watched(children, record, is_strict=is_strict),
                         quiet(),
                         inference(self._module),
                         *placement.contexts,
@@ -131,40 +142,31 @@ class Prober:
             tuple(record.calls),
             error,
             record.failing,
-            record.layers[-1] if record.layers else None,
+            record.innermost,
             record.first_uses,
             frozenset(record.used),
             number,
         )
 
     @contextmanager
-    def _watched(self, record: RunRecord, *, is_strict: bool) -> Iterator[None]:
+    def _watched(
+        self, children: Sequence[nn.Module], record: RunRecord, *, is_strict: bool
+    ) -> Iterator[None]:
         """Inside, the record knows which module runs, and what it was called with."""
 
         def enter(layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-            tensors = [*tensors_in(args), *tensors_in(kwargs)]
-            shapes = tuple(tuple(tensor.shape) for tensor in tensors)
-            sources = tuple(map(sources_of, tensors))
             path = self._paths.get(id(layer), "?")
-            record.layers.append(RunningModule(layer, path, shapes, sources))
-            if isinstance(layer, OVER_SEQUENCES) and sources and sources[0]:
-                call = TorchCall(type(layer).__name__, path, 0, shapes, sources)
-                for source in sources[0]:
-                    record.first_uses.setdefault(source, call)
+            record.running.append((layer, path, tensors_of_call(args, kwargs)))
+            if isinstance(layer, _OPAQUE):
                 is_packed = any(isinstance(each, nn.utils.rnn.PackedSequence) for each in args)
-                if is_strict and not is_packed and len(shapes[0]) != _AXES_OF_SEQUENCES:
-                    raise RefusedCallError("wanted 3 axes with the batch")
-            # A cell that is opaque does not look at the width of its input.
-            is_cell = isinstance(layer, nn.RNNCellBase) and bool(shapes) and bool(shapes[0])
-            if is_cell and shapes[0][-1] != layer.input_size:
-                raise RefusedCallError(f"wanted a width of {layer.input_size}")
+                _read_call(record, is_strict=is_strict and not is_packed)
 
         def leave(_layer: nn.Module, _args: object, _result: object) -> None:
-            if record.layers:
-                record.layers.pop()
+            if record.running:
+                record.running.pop()
 
         hooks = []
-        for layer in self._module.modules():
+        for layer in children:
             # Compiled modules take no hooks.
             with suppress(RuntimeError, AttributeError):
                 hooks.append(layer.register_forward_pre_hook(enter, with_kwargs=True))
@@ -174,6 +176,30 @@ class Prober:
         finally:
             for hook in hooks:
                 hook.remove()
+
+
+def _read_call(record: RunRecord, *, is_strict: bool) -> None:
+    """Read what an opaque layer is called with, which it does not look at without data.
+
+    Args:
+        record: The layer is the innermost that runs.
+        is_strict: Whether sequences have to have a batch.
+
+    Raises:
+        RefusedCallError: A sequence has no batch, or the input of a cell has another width.
+    """
+    running = record.innermost
+    if running is None or not running.shapes:
+        return
+    layer, shape, sources = running.module, running.shapes[0], running.sources[0]
+    if isinstance(layer, OVER_SEQUENCES) and sources:
+        call = TorchCall(type(layer).__name__, running.path, 0, running.shapes, running.sources)
+        for source in sources:
+            record.first_uses.setdefault(source, call)
+        if is_strict and len(shape) != _AXES_OF_SEQUENCES:
+            raise RefusedCallError("wanted 3 axes with the batch")
+    if isinstance(layer, nn.RNNCellBase) and shape and shape[-1] != layer.input_size:
+        raise RefusedCallError(f"wanted a width of {layer.input_size}")
 
 
 def _made_parameters(module: nn.Module) -> dict[str, nn.Parameter]:

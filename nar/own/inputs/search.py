@@ -3,7 +3,7 @@
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from math import prod
 from typing import Final, Protocol
 
@@ -29,6 +29,8 @@ _WANTED: Final = re.compile(r"expected (\d+)")
 _MESSAGE = 80  # characters of an error that tell it from others; chosen: a line of a terminal
 # From this depth on, a repair after which the run stops earlier is a step back.
 _FIRST_STEPS = 2
+# Probes after a step back; chosen: another kind shows by then whether it leads further.
+_DETOUR = 9
 
 
 class OutOfProbesError(Exception):
@@ -185,10 +187,12 @@ class InputSearch:
                 continue
             if len(repaired) > len(state):
                 self._grant_key()
-            # A mapping has as many keys as it has.
-            found = self.depth_first(repaired, depth + (len(repaired) <= len(state)))
-            if found is not None:
-                return found
+            is_back = len(after.calls) < len(outcome.calls) and not after.is_ok
+            with self.at_most(_DETOUR) if is_back else nullcontext():
+                # A mapping has as many keys as it has.
+                found = self.depth_first(repaired, depth + (len(repaired) <= len(state)))
+                if found is not None:
+                    return found
         return None
 
     def _grant_key(self) -> None:

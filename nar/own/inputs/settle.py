@@ -195,24 +195,35 @@ def _masked(search: InputSearch, state: State) -> Iterator[tuple[str, State]]:
 def _longer(search: InputSearch, state: State) -> Iterator[tuple[str, State]]:
     """The inputs of another length or number of frames, where no attribute states one.
 
-    What is much longer shows windows, segments and loops over time; the nearest other length
-    decides where the module takes no such length.
+    A length that was seen to run other functions is another reading already. Else what is much
+    longer shows windows, segments and loops over time; the nearest other length decides where the
+    module takes no such length.
     """
-    longest = length(search.module)
     if sound_length(search.module) is not None:
         return
+    others = [other for other in _lengthened(search.module, state) if other != state]
+    before = _functions(search, state)
+    for other in others:
+        known = search.outcomes.get(other)
+        if known is not None and known.is_ok and _functions(search, other) != before:
+            yield "of another length", other
+            return
+    for other in others:
+        with search.granted(*_FEW):
+            if search.probe(other).is_ok:
+                yield "of another length", other
+                return
+
+
+def _lengthened(module: nn.Module, state: State) -> Iterator[State]:
+    longest = length(module)
     for factor, axes_of in _LENGTHENED:
         other = _scaled(state, factor, axes_of)
         for place, each in enumerate(other):
             if longest is not None and _is_timed(each):
                 axis = _TIMES[each.kind][0] % each.rank
                 other = resized(other, place, (axis,), min(longest, each.extents[axis]))
-        if other == state:
-            continue
-        with search.granted(*_FEW):
-            if search.probe(other).is_ok:
-                yield "of another length", other
-                return
+        yield other
 
 
 def _is_timed(slot: Slot) -> bool:

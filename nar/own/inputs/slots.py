@@ -181,7 +181,8 @@ class Slot:
             nodes = self.value if type(self.value) is int else NODES
             ends = torch.arange(self.extents[-1]) % nodes
             return torch.stack([ends, (ends + 1) % nodes])[: self.extents[0]].to(self.dtype)
-        return torch.full(self.extents, int(self._is_filled()), dtype=self.dtype)
+        # One element that all share: most runs need no more than sizes.
+        return torch.full((), int(self._is_filled()), dtype=self.dtype).expand(self.extents)
 
     def _is_filled(self) -> bool:
         """Whether it holds ones: a mask that hides nothing, and ids that are not padding."""
