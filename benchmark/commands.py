@@ -15,6 +15,7 @@ from benchmark.asked.commands import app as asked
 from cluster.session import ClusterFile, Workers
 from nar.base.console import DEFAULT_WORK, AsJson, Work, reporting_errors, stderr, stdout
 from nar.base.errors import InvalidInputError, NarError
+from nar.base.files import write_whole
 from nar.base.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -365,6 +366,23 @@ def files(
         write_page(results)
     else:
         sys.stdout.write(as_markdown(list(answers()), versions()))
+
+
+@app.command()
+@reporting_errors
+def packaged(
+    packages: Annotated[Path, typer.Argument(help="Directory with a package in each folder.")],
+    results: Annotated[Path | None, typer.Option(help="Directory that gets the page.")] = None,
+) -> None:
+    """Capture the ONNX files that packages of others bring; seconds."""
+    from benchmark.evidence.packaged import as_markdown
+    from benchmark.evidence.packaged import packaged as rows_of
+
+    text = as_markdown(list(rows_of(packages)))
+    if results is not None:
+        write_whole(results / "packaged.md", lambda part: part.write_text(text))
+    else:
+        sys.stdout.write(text)
 
 
 @app.command()
