@@ -22,6 +22,7 @@ class Measured:
         test: Of classes of the other libraries, at the first look.
         second: Of the same classes, at the second look.
         third: Of the same classes, at the third look.
+        fourth: Of the same classes, at the fourth look.
         again: Of the same classes, at the last look.
         rest: Of classes of the same libraries that were not drawn at first.
         unseen: Of classes that were drawn last, and asked about once.
@@ -44,6 +45,7 @@ class Measured:
     test: tuple[Asked, ...] = ()
     second: tuple[Asked, ...] = ()
     third: tuple[Asked, ...] = ()
+    fourth: tuple[Asked, ...] = ()
     again: tuple[Asked, ...] = ()
     rest: tuple[Asked, ...] = ()
     unseen: tuple[Asked, ...] = ()
@@ -67,6 +69,7 @@ _READERS: Final[dict[str, Callable[[dict[str, Any]], Asked | Answer]]] = {
     "test": Asked.from_plain,
     "second": Asked.from_plain,
     "third": Asked.from_plain,
+    "fourth": Asked.from_plain,
     "again": Asked.from_plain,
     "rest": Asked.from_plain,
     "unseen": Asked.from_plain,

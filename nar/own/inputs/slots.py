@@ -182,7 +182,8 @@ class Slot:
             ends = torch.arange(self.extents[-1]) % nodes
             return torch.stack([ends, (ends + 1) % nodes])[: self.extents[0]].to(self.dtype)
         # One element that all share: most runs need no more than sizes.
-        return torch.full((), int(self._is_filled()), dtype=self.dtype).expand(self.extents)
+        element = torch.full((), int(self._is_filled()), dtype=self.dtype)
+        return torch.broadcast_to(element, self.extents)
 
     def _is_filled(self) -> bool:
         """Whether it holds ones: a mask that hides nothing, and ids that are not padding."""
