@@ -329,9 +329,9 @@ def lock(
     verbose: Verbose = False,
 ) -> None:
     """Write fingerprints and motifs of models down; without names, those of the file anew."""
-    from nar.cli import lock_commands
+    from nar.cli import zoo_commands
 
-    count = lock_commands.lock(names or [], output, asking)
+    count = zoo_commands.lock(names or [], output, asking)
     typer.echo(f"{count:,} locked in {output}")
 
 
@@ -363,12 +363,12 @@ def check(
     verbose: Verbose = False,
 ) -> None:
     """Say what changed since `nar lock`; ends with 3 if a change is of no kind that is allowed."""
-    from nar.cli import lock_commands
+    from nar.cli import zoo_commands
 
     kinds = [each for each in allow or () if isinstance(each, ChangeKind)]
     code_may = frozenset(each for each in allow or () if isinstance(each, Allowance))
     asking = replace(asking, allowed=code_may)
-    if not lock_commands.check(names or [], lock_file, kinds, asking, as_json=as_json):
+    if not zoo_commands.check(names or [], lock_file, kinds, asking, as_json=as_json):
         raise typer.Exit(_CHANGED)
 
 

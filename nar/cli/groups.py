@@ -221,7 +221,7 @@ def zoo_check(
     """Show which models a zoo means, under which names; nothing is captured."""
     from nar.cli import zoo_commands
 
-    zoo_commands.check(zoo, as_json=as_json)
+    zoo_commands.plan(zoo, as_json=as_json)
 
 
 indexes = typer.Typer(

@@ -29,9 +29,8 @@ from nar.capture.onnx.calls import (
     shaped,
 )
 from nar.capture.onnx.decoders import DECODERS
-from nar.capture.onnx.embeddings import EMBEDDINGS
-from nar.capture.onnx.experts import EXPERTS
 from nar.capture.onnx.facts import onnx
+from nar.capture.onnx.lookups import EMBEDDINGS, EXPERTS
 
 _BLOCKED: Final = "com.microsoft.nchwc"  # the same operators on blocks of channels
 _STANDARD: Final = frozenset({"", "ai.onnx"})
