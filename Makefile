@@ -124,7 +124,7 @@ without-kernel: $(STAMP)  ## tests of what the kernel does, where it is built, o
 	test ! -e $(KERNEL) || NAR_KERNEL=off $(BIN)/pytest -p no:cacheprovider $(READ)
 
 # Of the benchmark's tests most read its data; who changes it runs tests/benchmark.
-quick: PROCESSES = 3
+quick: PROCESSES = 2
 quick: $(STAMP) lint prometheus  ## what to run after each change: no server, no browser, no Ray, nothing slow
 	$(BIN)/pytest $(SPREAD) -m 'not (server or browser or ray or slow or faults)' \
 	  --ignore=tests/benchmark tests

@@ -94,6 +94,7 @@ def test_links_of_the_runbook_lead_to_entries():
     assert set(re.findall(r"\]\(#(\w+)\)", RUNBOOK)) <= titles
 
 
+@pytest.mark.slow
 def test_queries_of_the_runbook_are_valid_and_about_metrics_that_are_served(tmp_path):
     code = re.findall(r"`([^`]+)`", RUNBOOK)
     queries = [text for text in code if metrics_of(text) and "{{" not in text]

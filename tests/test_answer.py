@@ -57,6 +57,7 @@ def answer(index, target, parts=ALL, graphs=None, **asked):
     )
 
 
+@pytest.mark.slow
 def test_a_part_names_its_whole(index):
     told = answer(index, run(known("timm:plain"), begin=0.4, end=1))
     assert [whole.name for whole in told.part_of] == ["timm:plain"]
@@ -65,6 +66,7 @@ def test_a_part_names_its_whole(index):
     assert told.shared[0].name == told.hits[0].name
 
 
+@pytest.mark.slow
 def test_without_graphs_the_family_is_said_all_the_same(index):
     graph = known("timm:mixer")
     told = Retriever(tiny_embedder(), index).answer(Query(graph, parts=ALL))
@@ -77,6 +79,7 @@ def test_without_graphs_the_family_is_said_all_the_same(index):
     assert (told.family.of, told.compared) == (5, 0)
 
 
+@pytest.mark.slow
 def test_a_composed_model_has_a_family_and_a_trunk(index):
     told = answer(index, known("timm:plain"), graphs=Known("resnet"))
     assert told.trunk.family == "resnet"
@@ -100,6 +103,7 @@ def test_some_parts_may_be_wanted_of_new_designs_alone(index):
         assert (told.bodies is not None, told.family is not None) == (is_new, True)
 
 
+@pytest.mark.slow
 def test_filters_and_the_number_of_hits_of_the_query_do_not_matter(index):
     graph = run(known("timm:plain"), begin=0.4, end=1)
     wide = answer(index, graph)
@@ -151,6 +155,7 @@ def test_whatever_is_asked_of_one_graph_it_is_embedded_once(index):
     assert (len(told), embedder.graphs) == (2, 1)
 
 
+@pytest.mark.slow
 def test_queries_at_fault_leave_the_others_alone(index):
     retriever = Retriever(tiny_embedder(), index, graphs=Known())
     queries = [Query(name, parts=ALL) for name in ("timm:plain", "timm:nothing", "timm:mixer")]

@@ -37,12 +37,14 @@ def test_a_module_a_graph_and_an_architecture_are_asked_alike(module):
     assert asked[0].answer.hits == asked[1].answer.hits
 
 
+@pytest.mark.slow
 def test_a_name_of_the_atlas_is_known():
     relatives = nar.search("timm:resnet50", top_k=2, wanted=Filter(families=("resnet",)))
     assert "timm:resnet50" in [hit.name for hit in relatives.answer.same_network]
     assert nar.novelty_of("timm:resnet50") == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
@@ -85,6 +87,7 @@ def test_a_module_of_transformers_needs_none_and_is_left_as_it_was():
     assert (model.config._experts_implementation, model.config.use_cache) == before
 
 
+@pytest.mark.slow
 def test_every_answer_shows_itself(answers):
     for answer in answers:
         assert isinstance(answer, Shown)
@@ -96,6 +99,7 @@ def test_every_answer_shows_itself(answers):
         assert "functools" not in text  # the text of an object, in place of what it shows
 
 
+@pytest.mark.slow
 def test_every_answer_becomes_a_table(answers):
     relatives, motifs, compared = (answer.to_arrow() for answer in answers)
     assert (relatives.num_rows, relatives["score"].to_pylist()[0] <= 1) == (3, True)
@@ -104,6 +108,7 @@ def test_every_answer_becomes_a_table(answers):
     assert list(answers[0].to_pandas()["name"]) == relatives["name"].to_pylist()
 
 
+@pytest.mark.slow
 def test_an_answer_begins_with_what_the_model_is(module):
     assert repr(nar.search("resnet50", top_k=1)).startswith(
         "This network is already known as timm:"
@@ -126,6 +131,7 @@ def test_who_has_the_body_of_a_model_is_said():
     assert "differ in the head alone" in repr(compared)
 
 
+@pytest.mark.slow
 def test_hits_are_drawn_on_the_map():
     figure = nar.search("timm:resnet50", top_k=5).plot()
     (axes,) = figure.axes

@@ -23,6 +23,7 @@ def index(tmp_path_factory, embedder):
         yield index
 
 
+@pytest.mark.slow
 def test_many_that_start_together_read_the_limits_once(embedder, index):
     async def ask(target):
         async with AsyncClient(target) as client:
@@ -35,6 +36,7 @@ def test_many_that_start_together_read_the_limits_once(embedder, index):
     assert {answer.hits[0].name for answer in answers} == {answers[0].hits[0].name}
 
 
+@pytest.mark.slow
 def test_who_cancels_a_coroutine_cancels_its_call(embedder, index):
     gate = Gate()
 
@@ -53,6 +55,7 @@ def test_who_cancels_a_coroutine_cancels_its_call(embedder, index):
         gate.open()
 
 
+@pytest.mark.slow
 def test_a_stream_takes_targets_that_are_awaited(embedder, index):
     async def targets():
         for _ in range(3):

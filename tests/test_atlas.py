@@ -41,6 +41,7 @@ def atlas(small_atlas):
     return small_atlas
 
 
+@pytest.mark.slow
 def test_what_is_packed_reads_back(atlas, work):
     content = read_atlas(atlas)
     items = read_corpus(work / "corpus")
@@ -95,6 +96,7 @@ def test_the_shipped_atlas_is_that_of_the_shipped_corpus(shipped):
     assert len({row.id for row in shipped.rows}) == len(shipped.rows)
 
 
+@pytest.mark.slow
 def test_the_shipped_vectors_are_those_of_the_shipped_encoder(shipped):
     shard = read_shard(shipped_atlas().corpus / "torchvision-000.parquet")[:20]
     torch.set_num_threads(1)
@@ -143,6 +145,7 @@ def test_a_search_without_any_build_step_answers_from_it(tmp_path, monkeypatch):
     assert {hit["family"] for hit in answer["hits"][:3]} == {"resnet"}
 
 
+@pytest.mark.slow
 def test_a_stored_encoder_has_the_fingerprint_of_the_one_it_becomes(shipped):
     encoder = load_checkpoint(shipped_atlas().encoder)
     assert shipped.embedder.fingerprint == fingerprint(encoder)

@@ -144,6 +144,7 @@ def test_a_store_that_was_damaged_on_disk_leaves_the_files_to_answer(atlas, made
         assert index.count() == 20
 
 
+@pytest.mark.slow
 def test_a_store_that_lost_its_alias_heals(atlas, made):
     (Path(made.uri) / "aliases.json").unlink()
     with atlas_store.open_atlas(atlas, made, Event()) as index:
@@ -204,6 +205,7 @@ def test_storing_it_ends_with_the_server_and_goes_on_later(atlas, cached, store)
         assert index.count() == 20
 
 
+@pytest.mark.slow
 def test_it_is_stored_where_and_how_the_settings_say(atlas, cached, tmp_path):
     hnsw = IndexConfig(uri=str(tmp_path / "mine" / "index.db"), kind="HNSW")
     named = atlas_store.atlas_config(atlas, hnsw, is_named=True)
@@ -216,6 +218,7 @@ def test_it_is_stored_where_and_how_the_settings_say(atlas, cached, tmp_path):
     assert unnamed.kind == "HNSW"
 
 
+@pytest.mark.slow
 def test_of_another_schema_it_lies_elsewhere(atlas, cached, monkeypatch):
     monkeypatch.setattr(atlas_store, "SCHEMA_VERSION", SCHEMA_VERSION + 1)
     other = atlas_store.atlas_config(atlas, cached, is_named=False)

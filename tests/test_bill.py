@@ -36,6 +36,7 @@ def printed(name):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_a_bill_is_valid_and_names_what_goes_in_and_out(model):
     text = printed(model())
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
@@ -51,6 +52,7 @@ def test_a_bill_is_valid_and_names_what_goes_in_and_out(model):
     assert len(facts["nar:topology"]) == 64
 
 
+@pytest.mark.slow
 def test_the_same_model_has_the_same_bill_and_another_has_not(model):
     first = printed(model())
     assert printed(model()) == first
@@ -64,6 +66,7 @@ def test_a_known_model_has_its_family_and_task():
     assert parameters["task"] == "image-classification"
 
 
+@pytest.mark.slow
 def test_a_bill_says_what_was_assumed_and_has_one_form(model):
     done = CliRunner().invoke(app, ["capture", model(), "--cyclonedx"])
     facts = json.loads(done.stdout)["components"][0]["properties"]

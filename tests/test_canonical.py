@@ -14,6 +14,7 @@ def operators(graph):
     return " ".join(op_name(identifier) for identifier in graph.op_ids.tolist())
 
 
+@pytest.mark.slow
 @given(random_graphs(), st.randoms(use_true_random=False))
 def test_numbering_changes_nothing(graph, random):
     other = renumbered(graph, random)
@@ -22,6 +23,7 @@ def test_numbering_changes_nothing(graph, random):
     assert canonical(other) == canonical(graph)
 
 
+@pytest.mark.slow
 @given(random_graphs())
 def test_the_canonical_order_is_topological_and_final(graph):
     ordered = canonical(graph)
@@ -53,6 +55,7 @@ def test_a_different_design_is_seen(one, other):
     assert topology_fingerprint(graph_of(one)) != topology_fingerprint(graph_of(other))
 
 
+@pytest.mark.slow
 @given(random_graphs(min_nodes=3))
 def test_replacing_any_operator_is_seen(graph):
     before = topology_fingerprint(graph)

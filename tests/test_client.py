@@ -39,6 +39,7 @@ def client(embedder, index, open_client):
         yield client
 
 
+@pytest.mark.slow
 def test_describe(client, embedder):
     told = client.describe()
     assert (told.encoder, told.fingerprint, told.dim) == ("paper", embedder.fingerprint, 16)
@@ -47,6 +48,7 @@ def test_describe(client, embedder):
     assert told.attribute_names[0] == "kernel"
 
 
+@pytest.mark.slow
 def test_search_gives_the_library_s_records(client, embedder, index):
     retriever = Retriever(embedder, index)
     wanted = Filter(sources=("timm",), nodes=Range(minimum=7))
@@ -56,6 +58,7 @@ def test_search_gives_the_library_s_records(client, embedder, index):
         assert_alike([client.search(target, top_k=2, wanted=wanted)], [expected])
 
 
+@pytest.mark.slow
 def test_a_server_that_knows_its_distances_says_how_new_a_design_is(
     client, embedder, index, open_client
 ):
@@ -72,6 +75,7 @@ def test_a_server_that_knows_its_distances_says_how_new_a_design_is(
     assert client.search(new).novelty is None
 
 
+@pytest.mark.slow
 def test_top_k_is_the_server_s_unless_given(client):
     assert len(client.search("timm:plain").hits) == len(KNOWN) - 1
     assert len(client.search("timm:plain", top_k=1).hits) == 1
@@ -122,6 +126,7 @@ def test_get(client, index):
     assert isinstance(nobody, UnknownArchitectureError)
 
 
+@pytest.mark.slow
 def test_token(embedder, index, open_client):
     with live_server(embedder, index, token="open-sesame") as server:
         with open_client(server.target, token="open-sesame") as client:
@@ -135,6 +140,7 @@ def test_token(embedder, index, open_client):
     assert [len(error.value.request_id) for error in (caught, streamed)] == [32, 32]
 
 
+@pytest.mark.slow
 def test_a_fault_of_the_server_has_an_id(embedder, index, open_client):
     with (
         live_server(Delegating(embedder, fail), index) as server,
@@ -188,6 +194,7 @@ def test_unavailable_for_good(embedder, index, open_client):
         client.describe()
 
 
+@pytest.mark.slow
 def test_what_cannot_be_encoded_is_said_before_the_first_call(embedder, index, open_client):
     with (
         live_server(embedder, index, max_queries=1) as server,

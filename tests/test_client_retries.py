@@ -49,6 +49,7 @@ def flaky(request):
     server.stop(None).wait()
 
 
+@pytest.mark.slow
 def test_a_call_that_was_not_answered_is_tried_again(flaky, open_client):
     with open_client(flaky.target) as client:
         assert client.describe().version == "3"
@@ -100,6 +101,7 @@ def test_only_what_is_safe_and_may_help_is_tried_again(open_client, code, pushba
         assert server.calls == calls
 
 
+@pytest.mark.slow
 def test_tries_have_a_budget(open_client):
     """A server that answers nobody is not asked five times by everybody."""
     with refusing("RESOURCE_EXHAUSTED", "1") as server, open_client(server.target) as client:

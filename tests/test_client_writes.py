@@ -27,6 +27,7 @@ def client(index, open_client):
         yield client
 
 
+@pytest.mark.slow
 def test_what_is_written_is_found_and_deleted(client, index):
     items = [item(f"mine:{number}", MINE, family="own") for number in range(5)]
     written = client.upsert(items)
@@ -45,6 +46,7 @@ def test_what_is_written_is_found_and_deleted(client, index):
     assert index.count() == len(KNOWN)
 
 
+@pytest.mark.slow
 def test_items_at_fault_know_their_position(client):
     items = [item(f"mine:{number}", known("timm:plain")) for number in range(4)]
     outcomes = client.upsert([*items, item("mine:long", MINE, task="t" * 300)])
@@ -53,6 +55,7 @@ def test_items_at_fault_know_their_position(client):
     assert client.upsert([]) == client.delete([]) == []
 
 
+@pytest.mark.slow
 def test_a_server_that_takes_no_writes(index, open_client):
     with live_server(tiny_embedder(), index) as server, open_client(server.target) as client:
         for write in (lambda: client.upsert([item("mine:a", MINE)]), lambda: client.delete(["x"])):

@@ -413,6 +413,7 @@ def test_no_secret_is_written_down():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "code"), [(HealthCheckResponse.SERVING, 0), (HealthCheckResponse.NOT_SERVING, 1)]
 )

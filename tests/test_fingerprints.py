@@ -20,6 +20,7 @@ class Network:
     parameters: int = 1_000
 
 
+@pytest.mark.slow
 @given(random_graphs())
 def test_a_fingerprinted_graph_is_its_canonical_form_with_all_fingerprints(graph):
     whole = fingerprinted(graph)

@@ -115,6 +115,7 @@ def test_hubs_borders_and_attributes_are_read_alike(graph, config):
     assert_both_read_alike([graph], config)
 
 
+@pytest.mark.slow
 @needs_kernel
 @pytest.mark.parametrize(
     "graph",

@@ -127,6 +127,7 @@ def test_what_is_not_in_the_file_is_read_from_its_graph(items, known, tmp_path, 
     assert {hit.name for hit in few} == {hit.name for hit in hits}
 
 
+@pytest.mark.slow
 def test_every_network_of_the_corpus_that_ships_is_in_the_file_that_ships(items):
     shipped = known_codes.shipped_known_codes()
     corpus = Corpus(shipped_corpus())

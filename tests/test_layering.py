@@ -142,6 +142,7 @@ def test_every_room_has_a_floor():
     assert without_floor(ROOT) == []
 
 
+@pytest.mark.slow
 def test_imports_go_down():
     assert wrong_direction(ROOT) == []
 

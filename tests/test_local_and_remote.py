@@ -80,6 +80,7 @@ QUERIES = [
 ]
 
 
+@pytest.mark.slow
 def test_every_query_is_answered_with_its_own_settings(answering, index):
     told = answering.answers(QUERIES)
     expected = Retriever(tiny_embedder(), index, graphs=Known()).answers(QUERIES)
@@ -92,6 +93,7 @@ def test_every_query_is_answered_with_its_own_settings(answering, index):
     assert [whole.name for whole in told[0].part_of] == ["timm:plain"]
 
 
+@pytest.mark.slow
 def test_a_query_at_fault_is_told_by_its_place(answering):
     queries = [Query("timm:plain", 1), Query("timm:nobody", parts=ALL), Query("timm:plain", 20_000)]
     first, unknown, refused = answering.search_all(queries)
@@ -102,6 +104,7 @@ def test_a_query_at_fault_is_told_by_its_place(answering):
         answering.answers(queries)
 
 
+@pytest.mark.slow
 def test_questions_about_one_graph_embed_it_once(answering, embedder):
     before = embedder.graphs
     answering.answers([Query(PART, 1, by=by, parts=ALL) for by in ("design", "copy", "trunk")])
@@ -123,6 +126,7 @@ def calls_of(server, embedder):
     counted["embedded"] = embedder.graphs - graphs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--explain"], ["--by", "copy"]])
 def test_the_command_asks_a_server_once(server, embedder, options):
     with calls_of(server, embedder) as counted:

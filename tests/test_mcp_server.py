@@ -43,6 +43,7 @@ def test_the_tools_say_what_they_take():
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_search_answers_with_relatives():
     told, is_error, _ = called("search", model="resnet50", top_k=3, max_parameters=12_000_000)
     assert not is_error
@@ -52,6 +53,7 @@ def test_a_search_answers_with_relatives():
     assert isinstance(told["bodies"], list)
 
 
+@pytest.mark.slow
 def test_two_models_are_compared():
     told, is_error, _ = called("diff", first="timm:resnet50", second="timm:resnet101")
     assert not is_error
@@ -59,6 +61,7 @@ def test_two_models_are_compared():
     assert told["motifs"]
 
 
+@pytest.mark.slow
 def test_a_model_is_described_with_its_motifs():
     told, _, _ = called("describe", model="timm:resnet50")
     assert told["family"] == "resnet"

@@ -247,6 +247,7 @@ def test_numbering_changes_nothing(graph, random):
     assert canonical(normal_form(other)) == canonical(normal_form(graph))
 
 
+@pytest.mark.slow
 @given(foldable_graphs())
 def test_what_is_read_is_never_written(graph):
     before = [array.copy() for array in (graph.op_ids, graph.attributes, graph.edge_index)]

@@ -32,6 +32,7 @@ def test_the_percentile_counts_designs_with_a_nearer_neighbour(score, percentile
     assert measured.percentile(score) == pytest.approx(percentile)
 
 
+@pytest.mark.slow
 def test_an_index_is_measured_as_its_vectors_are(tmp_path):
     with tiny_index(tmp_path, tiny_embedder()) as index:
         measured = calibrate_index(index)
@@ -42,6 +43,7 @@ def test_an_index_is_measured_as_its_vectors_are(tmp_path):
     assert measured.distances == pytest.approx(wanted.distances, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_the_nearest_design_is_found_behind_any_number_of_copies(tmp_path):
     with tiny_index(tmp_path, tiny_embedder()) as index:
         one, *others = index.sample(100)
@@ -53,6 +55,7 @@ def test_the_nearest_design_is_found_behind_any_number_of_copies(tmp_path):
     assert measured.distances == pytest.approx(wanted.distances, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_after_few_changes_the_measurement_is_kept_and_after_many_it_is_made_anew(tmp_path):
     path = tmp_path / "novelty.json"
     with tiny_index(tmp_path, tiny_embedder()) as index:
@@ -68,6 +71,7 @@ def test_after_few_changes_the_measurement_is_kept_and_after_many_it_is_made_ane
         assert read_novelty(path, encoder="a" * 64).distances.tolist() != [0.25, 0.5]
 
 
+@pytest.mark.slow
 def test_an_index_of_one_design_says_nothing(tmp_path):
     with tiny_index(tmp_path, tiny_embedder()) as index:
         index.delete([row.id for row in index.sample(100)[1:]])

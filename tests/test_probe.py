@@ -9,6 +9,7 @@ import pytest
 PROBE = Path(__file__).parents[1] / "deploy" / "probe.py"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "said"),
     [

@@ -1,12 +1,14 @@
 """Runs laid end to end against lists of lists."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nar.graphs.ragged import slices
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(st.integers(), max_size=4), min_size=1, max_size=6), st.data())
 def test_chosen_runs_come_one_after_the_other(runs, data):
     chosen = data.draw(st.lists(st.integers(0, len(runs) - 1), max_size=8))

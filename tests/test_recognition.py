@@ -165,6 +165,7 @@ def shipped(monkeypatch, signatures):
     monkeypatch.setattr("nar.answers.recognition.shipped_signatures", lambda: signatures)
 
 
+@pytest.mark.slow
 def test_a_file_that_is_recognised_is_asked_about_as_its_architecture(tmp_path, monkeypatch):
     shapes = {f"layers.{each}.w": (each + 1, 3) for each in range(9)}
     path = tmp_path / "s.parquet"
@@ -192,6 +193,7 @@ def test_a_file_that_is_not_recognised_is_told_what_is_nearest(tmp_path):
         known_or_captured(shipped_corpus(), str(tmp_path / "m.pth"))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shipped")
 @pytest.mark.parametrize(
     ("settings", "said"),
@@ -219,6 +221,7 @@ def test_hyperparameters_name_a_model_whose_weights_are_not_known(tmp_path, sett
     assert f"as its hyperparameters say that {said}" in doubt
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shipped")
 @pytest.mark.parametrize("settings", [{"arch": "mine"}, {"name": "resnet18"}, {"arch": 3}, "x", 7])
 def test_settings_that_name_no_known_model_are_none(tmp_path, settings):

@@ -99,6 +99,7 @@ SERVED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("front_end", SERVED)
 def test_what_a_server_gives_is_as_many_networks(server, front_end):
     exacts = SERVED[front_end](server)
@@ -112,6 +113,7 @@ def test_a_message_that_counts_nothing_else_counts_hits_as_before(server, counte
     assert len(over_grpc(server, counted)) == TOP_K
 
 
+@pytest.mark.slow
 def test_a_count_that_is_none_is_refused(server):
     request = message()
     request.queries[0].counted = 9
@@ -120,6 +122,7 @@ def test_a_count_that_is_none_is_refused(server):
     assert "counted: wanted hits, networks, came number 9" in result.status.message
 
 
+@pytest.mark.slow
 def test_a_retriever_gives_as_many_networks(embedder, index):
     hits = Retriever(embedder, index).search(f"{ASKED}0", top_k=TOP_K).hits
     assert len({hit.exact for hit in hits}) == TOP_K
@@ -143,11 +146,13 @@ def of_mcp(name, count):
 LOCAL = {"python": of_python, "command": of_the_command, "mcp": of_mcp}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("front_end", LOCAL)
 def test_a_name_of_many_copies_has_as_many_relatives(front_end):
     assert len(LOCAL[front_end]("timm:resnet50", 5)) == 5
 
 
+@pytest.mark.slow
 def test_front_ends_of_the_atlas_show_the_same_networks():
     name, count = "timm:resnet50", 5
     shown = [

@@ -36,6 +36,7 @@ def scores(hits):
     return [hit.score for hit in hits]
 
 
+@pytest.mark.slow
 def test_a_new_graph_finds_relatives_and_is_new(retriever):
     answer = retriever.search(graph("input; linear 0; gelu 1"), top_k=2)
     assert names(answer.hits)[0] == "timm:mlp"
@@ -43,6 +44,7 @@ def test_a_new_graph_finds_relatives_and_is_new(retriever):
     assert answer.same_network == answer.same_design == ()
 
 
+@pytest.mark.slow
 def test_a_known_graph_is_named(retriever):
     answer = retriever.search(graph(KNOWN["timm:plain"][2], 100))
     assert names(answer.same_network) == ["timm:plain", "torchvision:plain"]
@@ -51,6 +53,7 @@ def test_a_known_graph_is_named(retriever):
     assert len(answer.hits) == 5
 
 
+@pytest.mark.slow
 def test_filters_do_not_hide_that_a_graph_is_known(retriever):
     known = graph(KNOWN["timm:mlp"][2], 9)
     answer = retriever.search(known, wanted=Filter(families=("resnet",)))
@@ -300,6 +303,7 @@ def test_the_novelty_of_a_design_is_told_as_the_encoder_weighs_it(index):
     assert weighed.novelty > plain.novelty
 
 
+@pytest.mark.slow
 def test_a_search_by_design_counts_what_the_benchmark_counts(index):
     twice = np.where(np.arange(DIM) < DIM // 2, 1, 2).astype(np.float32)
 

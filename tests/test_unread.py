@@ -196,6 +196,7 @@ def test_layers_that_no_result_depends_on_are_counted():
     assert (unread.lost, unread.parameters, unread.has_verdict) == (40, 60, True)
 
 
+@pytest.mark.slow
 def test_an_answer_says_what_was_not_read_and_gives_no_verdict():
     module = Leaves(numpy_of)
     assert asked_of(module, torch.zeros(1, 8)).unread.lost == 72

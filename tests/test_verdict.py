@@ -80,6 +80,7 @@ def test_what_a_hit_votes_for_may_be_something_else():
     assert (told.family, told.counts[0].hits) == ("resnet", 2)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(-1, 1)), max_size=15))
 def test_votes_are_shares_of_the_first_hits(pairs):
     pairs = sorted(pairs, key=lambda pair: -pair[1])

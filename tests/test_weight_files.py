@@ -146,6 +146,7 @@ def test_a_hostile_gguf_file_is_refused(tmp_path, case):
         read_gguf(tmp_path / "m.gguf")
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_holds_itself_is_read_once(tmp_path):
     held = {"arch": "resnet18"}
     held |= {str(number): held for number in range(60)}

@@ -179,6 +179,7 @@ def test_layers_of_each_place_are_known_as_linear_layers_and_as_convolutions(ask
     )
 
 
+@pytest.mark.slow
 def test_a_convolution_with_a_window_or_a_stride_is_no_linear_layer():
     plain = graph_of("input; conv 0; relu 1; linear 2")
     for name in ("kernel", "stride"):
@@ -187,11 +188,13 @@ def test_a_convolution_with_a_window_or_a_stride_is_no_linear_layer():
         assert behind(windowed, with_windows(graph_of("input; linear 0; relu 1; linear 2"))) is None
 
 
+@pytest.mark.slow
 def test_a_network_that_is_known_as_it_is_stays_as_it_is():
     one, other = (with_windows(graph_of(MIXED.format(each))) for each in ("conv", "linear"))
     assert behind(one, one, other) is None
 
 
+@pytest.mark.slow
 def test_of_many_results_the_odd_one_is_peeled():
     heads = "; ".join(f"conv 2; sigmoid {3 + 2 * number}" for number in range(5))
     detector = replace(graph_of(f"input; conv 0; relu 1; {heads}"), parameters=9)

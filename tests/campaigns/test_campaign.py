@@ -83,6 +83,7 @@ def test_a_command_names_no_place_of_this_machine(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_a_campaign_prints_its_line_and_adds_it_to_the_log(tmp_path):
     for _ in range(2):
         with counting(tmp_path / "log") as process:

@@ -162,6 +162,7 @@ def test_widths_and_paths_of_a_convolutional_network():
     assert captured.details.outputs == ("logits float 1x5", "map float 1x32x14x14")
 
 
+@pytest.mark.slow
 def test_an_exported_program_tells_the_same(tmp_path):
     module, x = Convolved().eval(), torch.zeros(1, 3, 16, 16)
     torch.export.save(torch.export.export(module, (x,)), tmp_path / "a.pt2")

@@ -38,6 +38,7 @@ def test_layers_become_nodes_with_their_attributes(captured, text_of):
     assert graph.parameters == 3 * 8 * 9 + 8 + 16 + 1290
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("placement", ["meta", "fake", "real", "real with fake inputs"])
 def test_weights_may_be_anywhere(placement, text_of):
     mode = fake_mode()

@@ -92,6 +92,7 @@ def rewritten(archive, edit):
     return hostile
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_a_program_has_the_graph_of_its_module(tmp_path, case):
     build, example = CASES[case]
@@ -131,6 +132,7 @@ class GPT(nn.Module):
         return self.head(x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "lengths", [None, {0: torch.export.Dim("batch"), 1: torch.export.Dim("l")}]
 )
@@ -142,6 +144,7 @@ def test_heads_joined_by_a_view_are_read(tmp_path, lengths):
     assert capture_exported(path, name="gpt").graph == recorded
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("build", "shape"), [(convolutions, (2, 3, 8, 8)), (Attention, (2, 5, 8))])
 def test_a_decomposed_program_keeps_its_graph(tmp_path, build, shape):
     module, inputs = build().eval(), torch.zeros(shape)
@@ -150,6 +153,7 @@ def test_a_decomposed_program_keeps_its_graph(tmp_path, build, shape):
     assert capture_exported(path, name="core").graph == recorded
 
 
+@pytest.mark.slow
 def test_weights_without_memory_are_not_taken_for_one(tmp_path):
     module, inputs = convolutions().to("meta"), torch.zeros(2, 3, 8, 8, device="meta")
     recorded = capture_module(module, CaptureInputs((inputs,)), name="module").graph
@@ -174,6 +178,7 @@ class Touch:
         return (open, (str(self.path), "w"))
 
 
+@pytest.mark.slow
 def test_code_in_a_file_is_never_run(archive, tmp_path):
     touched = tmp_path / "touched"
     code = f"open({str(touched)!r}, 'w')"

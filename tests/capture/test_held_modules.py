@@ -124,6 +124,7 @@ def test_a_module_of_a_library_is_captured(name):
     assert (graph.nodes, graph.parameters) == OF_LIBRARIES[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", UNREAD)
 def test_what_was_lost_of_a_module_is_counted(name):
     unread = captured(name).unread

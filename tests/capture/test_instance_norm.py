@@ -21,6 +21,7 @@ def test_an_instance_norm_is_one(drawn, layer, rank, is_affine, has_statistics):
 
 
 # The decomposer of torch itself warns.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*LeafSpec.*is deprecated:FutureWarning")
 @pytest.mark.parametrize("is_affine", [False, True])
 @pytest.mark.parametrize("has_statistics", [False, True])

@@ -88,6 +88,7 @@ def save(module, inputs, path, **options):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("axes", [None, {"x": {0: "batch"}}], ids=["static", "free batch"])
 @pytest.mark.parametrize("case", CASES)
 def test_a_file_has_the_graph_of_its_module(tmp_path, case, axes):

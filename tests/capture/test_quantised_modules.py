@@ -76,6 +76,7 @@ def engine():
     torch.backends.quantized.engine = before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "shape"), [(Image, (2, 3, 12, 12)), (Words, (2, 12, 9)), (Decoder, (1, 4, 5, 5))]
 )
@@ -87,6 +88,7 @@ def test_static_quantisation_is_the_float_design(kind, shape):
     assert captured.unread is None
 
 
+@pytest.mark.slow
 def test_a_norm_that_was_fused_is_gone(text_of):
     x = torch.rand(2, 3, 12, 12)
     captured = capture_module(quantised(Image(), x, ("first", "norm", "act")), x)

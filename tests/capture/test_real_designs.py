@@ -47,6 +47,7 @@ RESNET50 = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_resnet50():
     capture = capture_module(of_timm("resnet50"), image(), name="resnet50")
     assert counts(capture.graph) == RESNET50
@@ -56,12 +57,14 @@ def test_resnet50():
     assert capture.unknown_operators == {}
 
 
+@pytest.mark.slow
 def test_two_libraries_build_the_same_resnet():
     timm = capture_module(of_timm("resnet50"), image(), name="timm").graph
     torchvision = capture_module(of_torchvision("resnet50"), image(), name="torchvision").graph
     assert exact_fingerprint(timm) == exact_fingerprint(torchvision)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["resnet18", "convnext_atto", "mobilenetv3_small_050"])
 def test_size_and_batch_of_the_input_are_no_design(name):
     module = of_timm(name)
@@ -79,6 +82,7 @@ def fused():
     layers.set_fused_attn(bool(before))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["vit_tiny_patch16_224", "levit_128s", "coatnet_nano_rw_224"])
 def test_fused_and_eager_attention_of_timm_are_one_design(fused, name):
     graphs = []
@@ -104,6 +108,7 @@ def test_each_layer_of_bert(attention):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("config", "model", "inputs"),
     [
@@ -122,12 +127,14 @@ def test_fused_and_eager_attention_of_transformers_are_one_design(config, model,
     assert graphs[0].parameters == graphs[1].parameters == module.num_parameters()
 
 
+@pytest.mark.slow
 def test_sentence_length_is_no_design():
     module = of_transformers("BertConfig", "BertModel", "sdpa", num_hidden_layers=2)
     graphs = [capture_module(module, tokens(n), name="bert").graph for n in (8, 24)]
     assert exact_fingerprint(graphs[0]) == exact_fingerprint(graphs[1])
 
 
+@pytest.mark.slow
 def test_gpt2_keeps_one_norm_before_each_branch():
     module = of_transformers("GPT2Config", "GPT2LMHeadModel", "sdpa")
     assert counts(capture_module(module, tokens(), name="gpt2").graph) == {
@@ -136,6 +143,7 @@ def test_gpt2_keeps_one_norm_before_each_branch():
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_recurrent_layers_do_not_unroll():
     graph = capture_module(of_timm("sequencer2d_s"), image(), name="sequencer").graph
     assert counts(graph)["lstm"] == 36

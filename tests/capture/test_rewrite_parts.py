@@ -99,6 +99,7 @@ def test_what_is_joined_along_two_axes_is_joined_twice(drawn):
     assert drawn(forward, (4, 8)).count("concat") == 3
 
 
+@pytest.mark.slow
 def test_a_value_that_grows_without_end_keeps_its_steps(drawn):
     def forward(self, x):
         for _ in range(200):

@@ -29,6 +29,7 @@ def test_fake_tensors_have_a_device_and_no_values():
     assert fake.device.type == "cpu"
 
 
+@pytest.mark.slow
 def test_numbers_read_from_fake_tensors_are_symbols():
     with internals.fake_mode():
         number = torch.ones((), dtype=torch.long).item()

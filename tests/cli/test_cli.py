@@ -70,18 +70,21 @@ def model(tmp_path):
     return f"{tmp_path / 'model.py'}:factory"
 
 
+@pytest.mark.slow
 def test_it_says_its_version_and_its_help_in_short():
     assert run("--version").stdout == f"nar {version()}\n"
     for command in ((), ("search",), ("index", "build")):
         assert run(*command, "-h").stdout == run(*command, "--help").stdout
 
 
+@pytest.mark.slow
 def test_a_shell_completes_commands():
     asked = {"_NAR_COMPLETE": "complete_bash", "COMP_WORDS": "nar sea", "COMP_CWORD": "1"}
     command = Path(sys.executable).with_name("nar")
     assert subprocess.check_output([command], env=os.environ | asked, text=True) == "search\n"
 
 
+@pytest.mark.slow
 def test_capture_of_my_own_file(model):
     told = answer("capture", model)
     assert told["operators"] == {"conv": 2, "relu": 2, "input": 1}
@@ -89,12 +92,14 @@ def test_capture_of_my_own_file(model):
     assert told["unknown_operators"] == {}
 
 
+@pytest.mark.slow
 def test_capture_prints_every_node_on_request(model):
     lines = run("capture", model, "--graph").stdout.splitlines()
     assert lines[0].startswith("5 nodes, 4 edges")
     assert lines[2].startswith("%1 = conv(%0)")
 
 
+@pytest.mark.slow
 def test_motifs_of_my_own_file(model):
     told = answer("motifs", model)["motifs"]
     assert [(motif["times"], motif["operators"]) for motif in told] == [
@@ -104,6 +109,7 @@ def test_motifs_of_my_own_file(model):
     assert "conv relu" in run("motifs", model).stdout
 
 
+@pytest.mark.slow
 def test_search_says_how_new_a_network_is(work, names):
     known, other = (
         answer("search", name, "--work", work)["novelty"] for name in (names[0], "timm:test_vit")
@@ -112,6 +118,7 @@ def test_search_says_how_new_a_network_is(work, names):
     assert 0 <= other <= 100
 
 
+@pytest.mark.slow
 def test_search_finds_a_known_network_and_says_so(work, names):
     told = answer("search", names[3], "--work", work, "--top-k", 5)
     assert told["hits"][0]["name"] == names[3]
@@ -120,6 +127,7 @@ def test_search_finds_a_known_network_and_says_so(work, names):
     assert "already known as" in run("search", names[3], "--work", work).stdout
 
 
+@pytest.mark.slow
 def test_an_explanation_names_the_motifs_of_query_and_hit(work, names):
     told = answer("search", names[3], "--work", work, "--top-k", 4, "--explain")
     reasons = told["explanations"]
@@ -144,6 +152,7 @@ def test_search_names_whose_body_it_is_and_explains_what_differs():
     assert "differs in the head alone." in text
 
 
+@pytest.mark.slow
 def test_search_says_what_its_hits_speak_for(work, names):
     told = answer("search", names[3], "--work", work)["evidence"]
     assert told["family"]["name"] is None  # cells of a search space lie near one another
@@ -152,6 +161,7 @@ def test_search_says_what_its_hits_speak_for(work, names):
     assert "Family: none stands out" in run("search", names[3], "--work", work).stdout
 
 
+@pytest.mark.slow
 def test_search_answers_where_the_corpus_is_gone(work, names, tmp_path):
     shutil.copytree(work, tmp_path / "work", ignore=shutil.ignore_patterns("corpus"))
     done = run("search", names[3], "--work", tmp_path / "work")
@@ -160,12 +170,14 @@ def test_search_answers_where_the_corpus_is_gone(work, names, tmp_path):
     assert "were not compared node by node" in done.stderr
 
 
+@pytest.mark.slow
 def test_filters_hold(work, names):
     family = answer("search", names[0], "--work", work)["hits"][-1]["family"]
     hits = answer("search", names[0], "--work", work, "--family", family)["hits"]
     assert {hit["family"] for hit in hits} == {family}
 
 
+@pytest.mark.slow
 def test_counts_are_written_as_people_write_them(work, names):
     told = [
         answer("search", names[0], "--work", work, "--max-parameters", count)["hits"]
@@ -178,10 +190,12 @@ def test_counts_are_written_as_people_write_them(work, names):
     assert "wanted a count such as" in refused.stderr
 
 
+@pytest.mark.slow
 def test_a_new_design_is_called_new(work, model):
     assert "No architecture in the index" in run("search", model, "--work", work).stdout
 
 
+@pytest.mark.slow
 def test_the_corpus_shows_its_sizes_and_failures(work, names):
     stats = answer("corpus", "stats", "--work", work)
     assert stats["sources"]["darts"]["raw"] == 20
@@ -190,6 +204,7 @@ def test_the_corpus_shows_its_sizes_and_failures(work, names):
     assert sorted(item["name"] for item in listed) == sorted(names)
 
 
+@pytest.mark.slow
 def test_index_info(work):
     assert answer("index", "info", "--work", work)["rows"] == 20
 
@@ -247,6 +262,7 @@ def test_mistakes_are_one_line_with_the_way_out(arguments, message):
     assert "Traceback" not in done.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verbose", [False, True])
 def test_a_fault_of_the_users_code_is_told_with_its_line(tmp_path, verbose):
     path = tmp_path / "model.py"

@@ -51,6 +51,7 @@ def sizes(motifs):
     return [(each["first"], each["second"], len(each["operators"])) for each in motifs]
 
 
+@pytest.mark.slow
 def test_stats_as_tables(work):
     choices._print_location.cache_clear()  # a process says it once
     done = run("stats", "--work", work)
@@ -168,6 +169,7 @@ def test_siblings_share_the_design_in_other_widths(tmp_path):
     assert (drawn.aliases, drawn.twins, drawn.siblings) == ((), (), ("x:narrow",))
 
 
+@pytest.mark.slow
 def test_diff_of_two_depths(work):
     told = answer("diff", "tv:deep", "tv:deeper", "--work", work)
     assert not told["same_topology"]
@@ -187,11 +189,13 @@ def test_diff_of_two_depths(work):
     assert "+conv(-1)" in text
 
 
+@pytest.mark.slow
 def test_diff_of_the_same_network(work):
     assert "the same network" in run("diff", "timm:deep", "tv:deep", "--work", work).stdout
     assert answer("diff", "timm:deep", "tv:deep", "--work", work)["listing"] == []
 
 
+@pytest.mark.slow
 def test_diff_of_what_is_the_same_at_inference(tmp_path):
     trained = graph_of("input; conv 0; batch_norm 1; relu 2; linear 3")
     deployed = graph_of("input; conv 0; relu 1; linear 2")
@@ -204,6 +208,7 @@ def test_diff_of_what_is_the_same_at_inference(tmp_path):
     assert "They are the same network at inference" in text
 
 
+@pytest.mark.slow
 def test_renew_writes_the_same_corpus(work, tmp_path):
     told = answer("renew", tmp_path / "new", "--work", work)
     assert (told["rows"], told["shards"]) == (5, 2)
@@ -219,6 +224,7 @@ def test_diff_of_unlike_designs_lists_no_nodes(work):
     assert not told["shared_motifs"]
 
 
+@pytest.mark.slow
 def test_diff_captures_what_the_corpus_does_not_have(work, tmp_path):
     (tmp_path / "m.py").write_text(
         "import torch\n\ndef f():\n"

@@ -147,6 +147,7 @@ def test_a_module_that_hangs_does_not_hold_up_the_others(folder, monkeypatch):
     assert by_name["nets/net.py:Net"]["answer"]
 
 
+@pytest.mark.slow
 def test_several_models_are_not_explained(folder):
     done = CliRunner().invoke(app, ["search", "nets", "--explain"])
     assert done.exit_code == 2
@@ -182,6 +183,7 @@ def test_a_file_alone_means_its_models(folder):
     assert "Relatives of one.py:Net" in answer
 
 
+@pytest.mark.slow
 def test_a_file_without_modules_is_told_what_it_has(tmp_path):
     path = tmp_path / "makes.py"
     path.write_text("def make(): ...\n")

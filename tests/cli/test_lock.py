@@ -129,6 +129,7 @@ def test_what_is_no_lock_is_refused(tmp_path, content):
         read_lock(path)
 
 
+@pytest.mark.slow
 def test_a_check_ends_by_what_is_allowed(tmp_path, model):
     lock = tmp_path / "nar.lock"
     assert run("lock", model(4), "-o", lock).exit_code == 0
@@ -140,6 +141,7 @@ def test_a_check_ends_by_what_is_allowed(tmp_path, model):
     assert run("check", "--lock", lock, "--allow", "depth").exit_code == 3
 
 
+@pytest.mark.slow
 def test_a_lock_is_renewed_without_names(tmp_path, model):
     lock = tmp_path / "nar.lock"
     run("lock", model(4), "-o", lock)
@@ -148,6 +150,7 @@ def test_a_lock_is_renewed_without_names(tmp_path, model):
     assert run("check", "--lock", lock).exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_name_that_is_not_locked_is_an_error(tmp_path, model):
     lock = tmp_path / "nar.lock"
     run("lock", model(4), "-o", lock)
@@ -167,6 +170,7 @@ def test_the_hook_and_the_workflow_call_a_command_that_exists(path):
     assert "check" in get_command(app).commands
 
 
+@pytest.mark.slow
 def test_a_short_name_is_locked_as_the_model_that_it_stands_for(tmp_path):
     path = tmp_path / "nar.lock"
     assert run("lock", "resnet18", "-o", path).exit_code == 0
@@ -175,6 +179,7 @@ def test_a_short_name_is_locked_as_the_model_that_it_stands_for(tmp_path):
         assert run("check", *names, "--lock", path).exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_misspelt_name_is_not_locked(tmp_path):
     done = run("lock", "resnet1888", "-o", tmp_path / "nar.lock")
     assert done.exit_code != 0
@@ -191,6 +196,7 @@ def factory():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["motifs", "lock", "check", "diff", "export"])
 def test_a_module_is_given_the_shape_that_was_told(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -26,16 +26,19 @@ WRITTEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("written", "name"), WRITTEN.items())
 def test_names_mean_one_model(written, name):
     assert resolve_name(written, shipped_corpus()) == name
 
 
+@pytest.mark.slow
 def test_a_misspelt_name_is_told_with_those_near_it():
     with pytest.raises(UnknownArchitectureError, match=r"did you mean timm:resnet50, "):
         resolve_name("resnet5O", shipped_corpus())
 
 
+@pytest.mark.slow
 def test_a_name_of_several_designs_is_not_guessed():
     said = "several designs: timm:dla169, pytorchcv:dla169; name one"
     with pytest.raises(UnknownArchitectureError, match=said):
@@ -74,6 +77,7 @@ def test_a_model_of_the_hub_is_its_cached_configuration(monkeypatch):
         resolve_name("hf:../../etc/passwd", None)
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(min_size=1), max_size=20), st.data())
 def test_a_name_that_is_there_is_the_nearest(names, data):
     name = data.draw(st.sampled_from(names)) if names else "nothing"
@@ -88,6 +92,7 @@ def run(*arguments):
     return done.exit_code, done.stdout, " ".join(done.stderr.split())
 
 
+@pytest.mark.slow
 def test_known_names_are_listed():
     code, told, _ = run("list", "*RESNET50D*", "--source", "timm", "--not-family", "resnet")
     assert code == 0
@@ -104,6 +109,7 @@ def test_composed_models_are_told_from_named_ones():
     assert run("list", "*unet/resnet*", "--tier", "named")[1] == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
@@ -127,6 +133,7 @@ def test_a_terminal_that_shows_no_other_letters_gets_an_answer():
     assert "image-classif?" in done.stdout
 
 
+@pytest.mark.slow
 def test_what_is_not_wanted_is_left_out():
     asked = ["search", "resnet50", "--not-source", "timm", "--not-family", "resnet", "--json"]
     code, told, said = run(*asked, "-k", "5")
@@ -136,12 +143,14 @@ def test_what_is_not_wanted_is_left_out():
     assert not [hit for hit in hits if hit["source"] == "timm" or hit["family"] == "resnet"]
 
 
+@pytest.mark.slow
 def test_motifs_of_a_short_name():
     code, told, _ = run("motifs", "resnet50", "--json")
     assert code == 0
     assert json.loads(told)["name"] == "timm:resnet50"
 
 
+@pytest.mark.slow
 def test_bounds_may_be_multiples_of_what_the_model_has():
     asked = ["search", "timm:resnet50", "--json", "--all"]
     code, told, _ = run(*asked, "--max-parameters", "0.5x", "--min-flops", "0.1x")

@@ -30,16 +30,19 @@ def test_every_picture_is_a_png_and_the_same_again(tmp_path):
     assert drawn(tmp_path / "again", held) == files
 
 
+@pytest.mark.slow
 def test_an_empty_corpus_is_drawn_too(tmp_path):
     assert sorted(drawn(tmp_path / "plots", corpus(tmp_path / "corpus", []))) == NAMES
 
 
+@pytest.mark.slow
 def test_without_the_library_the_error_says_how_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(MissingLibraryError, match=r"pip install '\.\[plots\]'"):
         drawn(tmp_path / "plots", corpus(tmp_path / "corpus"))
 
 
+@pytest.mark.slow
 def test_the_library_is_imported_only_when_something_is_drawn():
     program = "import sys, nar.views.plots; sys.exit('matplotlib' in sys.modules)"
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -40,6 +40,7 @@ def holder(tmp_path):
         process.stdin.close()
 
 
+@pytest.mark.slow
 def test_the_second_job_is_told_who_is_at_it(holder, tmp_path):
     workspace = Workspace(tmp_path)
     told = f"at the corpus of .*: process {holder.pid} on .* changes it; wait"
@@ -83,6 +84,7 @@ def test_the_exit_code_says_what_to_do(error, code):
     assert ended.value.exit_code == code
 
 
+@pytest.mark.slow
 def test_a_job_that_was_killed_holds_nothing(holder, tmp_path):
     holder.kill()
     holder.wait()

@@ -88,6 +88,7 @@ def test_rows_come_back_as_they_were(journal):
     }
 
 
+@pytest.mark.slow
 def test_publishing_reads_each_batch_once_where_results_come_in_about_the_order_of_names(
     journal, monkeypatch
 ):
@@ -215,6 +216,7 @@ def test_looking_into_a_journal_leaves_nothing(tmp_path):
     assert not (tmp_path / "journal.sqlite").exists()
 
 
+@pytest.mark.slow
 def test_many_small_batches_become_few_and_all_is_found(journal, tmp_path):
     names = [f"timm:{number:02d}" for number in range(20)]
     for number, name in enumerate(names):
@@ -258,6 +260,7 @@ def test_batches_of_other_labels_or_workers_stay_apart(journal):
     assert labels == ["tables", "other tables"]
 
 
+@pytest.mark.slow
 def test_a_model_takes_less_than_200_bytes_of_memory(journal):
     # Whatever is kept of a model: captures that a journal has are read when they are asked for.
     few, many = (_held(journal, range(*numbers)) for numbers in ((0, 500), (500, 2_500)))

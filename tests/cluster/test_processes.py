@@ -64,6 +64,7 @@ def test_a_server_that_ends_at_its_start_is_not_waited_for():
         wait_until_serving(process, str(free_address()))
 
 
+@pytest.mark.slow
 def test_serving_from_an_empty_directory_fails(tmp_path: Path):
     with pytest.raises(StepFailedError), serving(tmp_path, free_address()):
         pytest.fail("became ready without an index")

@@ -106,6 +106,7 @@ def test_another_version_of_a_library_changes_what_is_built_from_it_alone(fresh,
     }
 
 
+@pytest.mark.slow
 def test_a_library_that_is_not_installed_has_no_version(toy_identity):
     without = toy_identity("one", parts=("not_installed_anywhere",))
     assert without == toy_identity("one")

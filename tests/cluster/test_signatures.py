@@ -16,6 +16,7 @@ from nar.own import capture_architecture
 NAME = "timm:resnet18"
 
 
+@pytest.mark.slow
 def test_a_model_is_built_once_and_kept(tmp_path):
     kept = tmp_path / "built.jsonl"
     [(name, shapes)] = built_models([NAME, "timm:nothing"], kept, minutes=1)

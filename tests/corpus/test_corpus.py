@@ -33,6 +33,7 @@ def test_what_is_read_has_the_types_of_a_captured_graph(held):
     assert graph.edge_index.flags.c_contiguous
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(graphs=st.lists(random_graphs(), max_size=4), seed=st.integers(0, 9))
 def test_any_canonical_graphs_read_back(tmp_path_factory, graphs, seed):
@@ -95,6 +96,7 @@ def test_every_column_says_what_it_holds(tmp_path):
         assert field.metadata[b"description"], field.name
 
 
+@pytest.mark.slow
 def test_repeated_structure_takes_little(tmp_path):
     nodes = 0
     items = []
@@ -167,6 +169,7 @@ def test_a_misspelt_name_gets_the_nearest(held):
         Corpus(held).find("hf:brt")
 
 
+@pytest.mark.slow
 def test_a_large_shard_reads_back_in_moments(tmp_path):
     graph = canonical(resnet([3, 4, 6, 3]))
     labels = Labels("x:0", "x", "x 1", "resnet", "t")

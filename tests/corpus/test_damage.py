@@ -70,6 +70,7 @@ def test_a_flipped_bit_anywhere_is_seen(tmp_path_factory, held, fraction, bit):
         assert read_shard(path) == rows()[2:]
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(kept=st.floats(0, 1, exclude_max=True))
 def test_a_truncated_shard_is_seen(tmp_path_factory, kept):

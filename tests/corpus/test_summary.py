@@ -66,6 +66,7 @@ def test_groups_and_copies_are_what_sets_count(tmp_path_factory, rows):
     assert exact.largest == tuple((len(group), group[0].labels.name) for group in largest)
 
 
+@pytest.mark.slow
 def test_sizes_are_exact():
     counted = {size.name: size for size in summarise(shipped_corpus()).sizes}
     nodes = sorted(card.nodes for card in Corpus(shipped_corpus()).cards())
@@ -89,6 +90,7 @@ def test_a_damaged_shard_is_named(tmp_path):
         summarise(directory)
 
 
+@pytest.mark.slow
 def test_an_architecture_takes_a_few_numbers_of_memory(tmp_path):
     """Cards of all of them would take ten times as much."""
     first = item("timm:0", resnet([1]))

@@ -52,6 +52,7 @@ def test_runs_stay_below_the_budget_and_a_large_item_stands_alone():
     assert [sizes[part] for part in slices_within(sizes, budget=4)] == [[2, 2], [9], [1, 1], [3]]
 
 
+@pytest.mark.slow
 @given(st.integers(8, 60), st.integers(8, 20), st.integers(1, 2), st.integers(0, 9))
 def test_the_workers_share_every_item_once(items, batch_size, world, epoch):
     shares = [BatchShare(rank, world) for rank in range(world)]

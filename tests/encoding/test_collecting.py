@@ -30,6 +30,7 @@ def never():
     yield
 
 
+@pytest.mark.slow
 def test_kept_samples_teach_the_same_and_nothing_is_read_of_the_corpus(tmp_path, caplog):
     recipe, kept = DEFAULT_RECIPE, tmp_path / "samples"
     first = pretrain(CORPUS, MotifConfig(), recipe, kept=kept)

@@ -32,6 +32,7 @@ def one_thread():
     torch.set_num_threads(threads)
 
 
+@pytest.mark.slow
 def test_every_epoch_of_both_stages_is_reported():
     reports = []
     pretrain_default(SAMPLES, DEFAULT_RECIPE, after_epoch=lambda each, _: reports.append(each))
@@ -44,6 +45,7 @@ def test_every_epoch_of_both_stages_is_reported():
     assert losses[-1] < losses[0]
 
 
+@pytest.mark.slow
 def test_families_come_together():
     encoder = pretrain_default(SAMPLES, DEFAULT_RECIPE)
     vectors = Embedder(encoder).embed(three_families())
@@ -52,6 +54,7 @@ def test_families_come_together():
     assert cosines[same].min() > cosines[~same].max()
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_ends_where_the_unbroken_one_does(tmp_path):
     states = []
 
@@ -97,6 +100,7 @@ def test_stages_can_be_left_out():
     assert fingerprint(untrained) == fingerprint(again)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("features", "aspects"),
     [(("operators",), [0, 1]), (("attributes", "motifs"), [2, 3]), (("paths",), [4])],
@@ -132,6 +136,7 @@ def test_features_that_are_left_out_differ_by_epoch_and_none_are_without_it():
     assert torch.equal(less(rows, 0).graphs.rows, seen[2])
 
 
+@pytest.mark.slow
 def test_each_half_learns_its_own_names():
     """Two decoders on two encoders: what one half brings together, the other keeps apart."""
     graphs = three_families()[:4]

@@ -42,6 +42,7 @@ def test_the_memory_forgets_what_was_not_used_for_longest():
     assert memory.recall([1, 2, 3]) == {1: "one", 3: "three"}
 
 
+@pytest.mark.slow
 def test_threads_may_share_an_encoding():
     shared, parts = encoding(cached_motifs=3), PARTITIONS * 4
     with ThreadPoolExecutor(4) as pool:

@@ -41,6 +41,7 @@ def test_every_epoch_of_both_stages_is_reported():
     ]
 
 
+@pytest.mark.slow
 def test_the_same_run_gives_the_same_encoder():
     torch.manual_seed(1)
     once = pretrain_paper(SAMPLES, RECIPE)
@@ -48,6 +49,7 @@ def test_the_same_run_gives_the_same_encoder():
     assert fingerprint(once) == fingerprint(pretrain_paper(SAMPLES, RECIPE))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["motif", "graph"])
 def test_another_seed_gives_another_encoder(stage):
     other = getattr(RECIPE, stage).model_copy(update={"seed": 1})
@@ -63,6 +65,7 @@ def save_then_die(directory, stage, epoch, report, state):
         raise Killed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stage", "epoch"), [("motifs", 1), ("motifs", 2), ("graphs", 1), ("graphs", 3)]
 )
@@ -90,6 +93,7 @@ def longer(recipe):
     )
 
 
+@pytest.mark.slow
 def test_both_losses_fall():
     losses = {}
 
@@ -101,6 +105,7 @@ def test_both_losses_fall():
     assert losses["graphs"][-1] < losses["graphs"][0] - 0.5
 
 
+@pytest.mark.slow
 def test_families_come_together():
     def gap(encoder):
         vectors = Embedder(encoder).embed(three_families())

@@ -225,6 +225,7 @@ def test_absurd_sizes_are_refused(tmp_path):
     refused(tmp_path, model([image(9, 9, 3), conv]), "sizes of at least 1")
 
 
+@pytest.mark.slow
 def test_more_layers_than_any_model_has_are_refused(tmp_path):
     layers = [layer("ReLU", f"r{at}", "x") for at in range(50_000)]
     refused(tmp_path, model([image(4), *layers]), "layers, came 50,001")
@@ -264,6 +265,7 @@ def test_objects_in_objects_without_end_are_refused(tmp_path):
     refused(tmp_path, content, "arguments at most")
 
 
+@pytest.mark.slow
 def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path):
     path = tmp_path / "bomb.keras"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:

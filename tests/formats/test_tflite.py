@@ -307,6 +307,7 @@ def test_a_cut_file_is_refused(tmp_path):
         refused(path, f"wanted offsets inside the {length:,} bytes of the file")
 
 
+@pytest.mark.slow
 def test_a_file_with_wrong_bytes_is_refused_or_read(tmp_path):
     content, chance = (HERE / "sequence.tflite").read_bytes(), random.Random(0)
     path, said = tmp_path / "wrong.tflite", []

@@ -29,12 +29,14 @@ def test_hits_are_ordered_by_cosine(backend):
     assert [hit.score for hit in hits] == pytest.approx([1, 0.707107, 0], abs=1e-6)
 
 
+@pytest.mark.slow
 def test_a_hit_carries_every_field(backend):
     item = row("east", 1, family="vit", block="attention", parameters=2**40, topology="c" * 64)
     [[hit]] = backend.fill([item]).search(EAST, 1)
     assert hit == item.hit(1.0)
 
 
+@pytest.mark.slow
 def test_length_does_not_count(backend):
     index = backend.fill([row("short", 0.01, 0.001), row("long", 500, 60)])
     for scale in (1e-30, 1.0, 1e30):
@@ -43,6 +45,7 @@ def test_length_does_not_count(backend):
         assert all(-1 <= hit.score <= 1 for hit in hits)
 
 
+@pytest.mark.slow
 def test_equal_scores_are_ordered_by_id_across_the_cut(backend):
     twins = [row(f"twin {number}", 1, 2) for number in range(90)]
     index = backend.fill([*twins, row("nearest", 1)])

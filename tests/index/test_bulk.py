@@ -51,6 +51,7 @@ def test_readers_see_the_old_rows_until_the_new_are_published(index):
     assert before not in index.live.milvus.client.list_collections()
 
 
+@pytest.mark.slow
 def test_what_was_published_is_there_after_opening_again(config):
     with ArchitectureIndex(config) as index:
         load(index, NEW)
@@ -60,6 +61,7 @@ def test_what_was_published_is_there_after_opening_again(config):
         assert names(index) == [item.name for item in NEW]
 
 
+@pytest.mark.slow
 def test_vectors_of_another_encoder_are_refused(config):
     with ArchitectureIndex(config) as index:
         load(index, OLD)
@@ -75,6 +77,7 @@ def test_an_index_without_a_published_collection_says_so(index):
             ask()
 
 
+@pytest.mark.slow
 def test_any_number_of_rows_is_loaded_in_batches(tmp_path):
     config = IndexConfig(uri=str(tmp_path / "index.db"), batch_rows=2)
     with ArchitectureIndex(config) as index, index.build(ENCODER, DIM) as build:
@@ -85,12 +88,14 @@ def test_any_number_of_rows_is_loaded_in_batches(tmp_path):
         assert names(index) == [item.name for item in NEW]
 
 
+@pytest.mark.slow
 def test_a_build_that_was_not_published_leaves_nothing(index):
     with index.build(ENCODER, DIM) as build:
         build.upsert(NEW)
     assert build.staging.name not in build.staging.milvus.client.list_collections()
 
 
+@pytest.mark.slow
 @on_both
 def test_a_named_build_goes_on_where_it_stopped(config):
     with ArchitectureIndex(config) as index, index.build(ENCODER, DIM, job="corpus1") as build:
@@ -102,12 +107,14 @@ def test_a_named_build_goes_on_where_it_stopped(config):
         assert names(index) == [item.name for item in NEW]
 
 
+@pytest.mark.slow
 def test_running_the_same_job_twice_changes_nothing(index):
     for _ in range(2):
         assert load(index, NEW, job="corpus2") == 5
         assert names(index) == [item.name for item in NEW]
 
 
+@pytest.mark.slow
 def test_a_job_of_another_shape_is_refused(index):
     with index.build(ENCODER, DIM, job="corpus3"):
         pass
@@ -127,6 +134,7 @@ def test_a_lost_row_stops_the_publication(index):
     assert names(index) == [item.name for item in OLD]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", [0, 4], ids=["among those read whole", "beyond them"])
 def test_of_many_rows_a_lost_one_is_missed_though_few_are_read_whole(index, monkeypatch, lost):
     monkeypatch.setattr(bulk, "VERIFIED_ROWS", 2)
@@ -157,6 +165,7 @@ def test_a_changed_row_stops_the_publication(index, changed):
     assert names(index) == [item.name for item in OLD]
 
 
+@pytest.mark.slow
 def test_a_row_that_nobody_wrote_stops_the_publication(index):
     with index.build(ENCODER, DIM) as build:
         build.upsert(NEW)
@@ -165,6 +174,7 @@ def test_a_row_that_nobody_wrote_stops_the_publication(index):
             build.publish()
 
 
+@pytest.mark.slow
 def test_a_bad_row_is_refused_and_the_build_goes_on(index):
     with index.build(ENCODER, DIM) as build:
         with pytest.raises(InvalidInputError, match=r"rows\[1\].embedding: wanted float32"):
@@ -230,6 +240,7 @@ def test_an_index_of_an_older_schema_names_the_way_out(config, monkeypatch):
         assert old not in index.live.milvus.client.list_collections()
 
 
+@pytest.mark.slow
 def test_an_index_that_states_no_version_has_the_first(config, monkeypatch):
     monkeypatch.setattr("nar.index.collection._SCHEMA", "unheard.of")
     with ArchitectureIndex(config) as index:

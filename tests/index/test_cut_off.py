@@ -25,6 +25,7 @@ def load(index, rows, **job):
         return build.publish()
 
 
+@pytest.mark.slow
 @on_both
 def test_a_build_that_was_cut_off_before_its_index_was_made_is_begun_anew(index, monkeypatch):
     """Milvus makes a collection in two calls, and knows it after the first."""
@@ -41,6 +42,7 @@ def refused(*_, **__):
     raise MilvusException(message="no room")
 
 
+@pytest.mark.slow
 @on_both
 @pytest.mark.parametrize("failure", [MilvusRefusedError, MilvusTimeoutError])
 @pytest.mark.parametrize("step", ["load", "count"])

@@ -117,6 +117,7 @@ def test_no_damage_gives_a_wrong_answer(copy, whole):
     holds()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["index_specs", "field_name", "index_type", "metric_type"])
 def test_a_manifest_that_does_not_say_how_vectors_are_indexed(copy, key):
     path = copy()
@@ -138,6 +139,7 @@ def test_what_is_damaged_is_said_with_the_way_out(copy, damage, name):
     assert str(path) in str(caught.value)
 
 
+@pytest.mark.slow
 def test_the_way_out_leads_out(copy):
     path = copy()
     (file,) = path.rglob("manifest.json")
@@ -158,6 +160,7 @@ def test_what_is_lost_without_loss_is_made_anew(copy):
     assert len(answers(path)) == len(ROWS)
 
 
+@pytest.mark.slow
 def test_half_of_a_collection_that_nobody_reads_is_no_damage(copy):
     path = copy()
     with (
@@ -172,6 +175,7 @@ def test_half_of_a_collection_that_nobody_reads_is_no_damage(copy):
     assert len(answers(path)) == len(ROWS)
 
 
+@pytest.mark.slow
 def test_a_collection_that_found_no_room_can_be_made_once_there_is(tmp_path, monkeypatch):
     path = tmp_path / "index.db"
     job = partial(ArchitectureIndex.build, encoder=ENCODER, dim=DIM, job="again")
@@ -189,6 +193,7 @@ def test_a_collection_that_found_no_room_can_be_made_once_there_is(tmp_path, mon
         assert build.publish() == len(ROWS)
 
 
+@pytest.mark.slow
 def test_vectors_that_changed_on_disk_are_named(copy):
     """4 kB of the vectors themselves, whose file still reads as Parquet."""
     path = copy()

@@ -1,5 +1,6 @@
 """RowDigests: a dictionary of digests in 40 bytes a row."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ texts = st.one_of(
 pages = st.lists(st.dictionaries(texts, texts, max_size=8), max_size=6)
 
 
+@pytest.mark.slow
 @given(pages, st.dictionaries(texts, texts, max_size=8), st.integers(1, 5))
 def test_it_answers_as_a_dictionary_does(known, asked, waiting):
     wanted: dict[str, str] = {}

@@ -142,6 +142,7 @@ def test_texts_that_no_row_has_any_more_are_let_go():
     assert len(column.values) <= 1_010
 
 
+@pytest.mark.slow
 @given(st.integers(0, 5), st.integers(1, 60), FILTERS)
 def test_it_agrees_with_a_loop(seed, top_k, wanted):
     every, oracle = rows(seed), Oracle()

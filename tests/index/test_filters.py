@@ -51,6 +51,7 @@ TEXT = st.one_of(
 EAST = np.eye(1, DIM, dtype=np.float32)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(values=st.lists(TEXT, min_size=1, max_size=4))
 def test_a_literal_reads_back_as_the_text(values):

@@ -69,6 +69,7 @@ def test_a_look_compares_a_part_of_the_rows(index, monkeypatch):
     assert follower.rows is held
 
 
+@pytest.mark.slow
 def test_a_write_of_its_own_lets_no_look_compare(index, monkeypatch):
     follower = following()
     follower.look(index)
@@ -113,6 +114,7 @@ def mark(index, text):
     index.live.milvus.client.alter_collection_properties(index.live.name, {CHANGED: text})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["of the files", ROWS[1].family])
 def test_files_that_answered_before_are_compared_with_pauses(index, monkeypatch, family):
     """A server has just begun then, and its first callers would wait."""

@@ -40,6 +40,7 @@ def compared(index, rows):
     return comparison, comparison.are_right(asked).tolist()
 
 
+@pytest.mark.slow
 def test_what_is_new_changed_and_gone_is_told_by_what_rows_say(index):
     relabelled = replace(ROWS[3], family="other")
     new = row("new", 1, 1)
@@ -48,6 +49,7 @@ def test_what_is_new_changed_and_gone_is_told_by_what_rows_say(index):
     assert (comparison.changed, comparison.vanished) == (2, [ROWS[4].id])
 
 
+@pytest.mark.slow
 def test_only_a_tenth_is_written_in_place(index):
     for changed, is_small in ((4, True), (5, False)):
         rows = [replace(each, flops=7) for each in ROWS[:changed]] + ROWS[changed:]
@@ -56,11 +58,13 @@ def test_only_a_tenth_is_written_in_place(index):
     assert (comparison.is_small(removes=False), comparison.is_small(removes=True)) == (True, False)
 
 
+@pytest.mark.slow
 def test_rows_of_another_encoder_are_worth_nothing(index):
     assert len(descriptions(index, "f" * 64)) == 0
     assert not is_of_corpus(index, "f" * 64, CORPUS, len(ROWS))
 
 
+@pytest.mark.slow
 @on_both
 def test_an_increment_equals_a_build_from_nothing_digest_for_digest(index):
     wanted = [replace(ROWS[0], embedding=np.ones(DIM, np.float32)), *ROWS[2:], row("new", 2, 2)]
@@ -73,6 +77,7 @@ def test_an_increment_equals_a_build_from_nothing_digest_for_digest(index):
     assert list(index.live.digest_pages()) == in_place
 
 
+@pytest.mark.slow
 def test_a_row_that_does_not_read_back_is_an_error(index):
     increment = Increment(index, batch_rows=10)
     increment.load(ROWS[:2])
@@ -81,6 +86,7 @@ def test_a_row_that_does_not_read_back_is_an_error(index):
         increment.finish([], "")
 
 
+@pytest.mark.slow
 @on_both
 def test_who_writes_single_rows_takes_off_the_name_of_the_corpus(index):
     assert is_of_corpus(index, ENCODER, CORPUS, len(ROWS))
@@ -118,6 +124,7 @@ def open_index(uri, alias):
     return ArchitectureIndex(IndexConfig(uri=uri, alias=alias))
 
 
+@pytest.mark.slow
 @on_both
 def test_a_bulk_load_is_taken_back_and_again(index):
     first = index.live.name
@@ -142,6 +149,7 @@ def held(index):
     return {key: code for page in pages for key, code in page.items()}
 
 
+@pytest.mark.slow
 @on_both
 def test_one_goes_back_to_monday_after_a_week_of_every_kind_of_change(index):
     """Monday and so on are what the index holds after the job of the day."""
@@ -178,6 +186,7 @@ def back_to(index, number, wanted):
     assert held(index) == now
 
 
+@pytest.mark.slow
 def test_rows_that_clients_wrote_since_stay(index):
     change(index, [replace(ROWS[0], flops=7)])
     index.upsert([row("of a client", 1, 1)])
@@ -186,6 +195,7 @@ def test_rows_that_clients_wrote_since_stay(index):
     assert index.get([ROWS[0].name])[ROWS[0].name].flops == ROWS[0].flops
 
 
+@pytest.mark.slow
 def test_so_many_jobs_and_rows_are_kept(tmp_path):
     config = IndexConfig(uri=str(tmp_path / "kept.db"), alias="kept", kept_jobs=3, kept_rows=50)
     with ArchitectureIndex(config) as index:
@@ -201,6 +211,7 @@ def test_so_many_jobs_and_rows_are_kept(tmp_path):
         assert [each.change.rows for each in index.history.kept()] == [40, 2]
 
 
+@pytest.mark.slow
 def test_a_job_that_is_not_kept_is_refused_with_those_that_are(index):
     with pytest.raises(
         IndexUnavailableError, match=r"nothing is kept of the last job .*kept: none"

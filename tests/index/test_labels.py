@@ -201,6 +201,7 @@ def test_a_text_at_fault_is_refused_with_the_letter(text, message):
         Filter.where(text)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=30))
 def test_any_text_is_a_filter_or_refused(text):
     try:
@@ -246,6 +247,7 @@ def test_the_order_of_labels_does_not_count():
     assert written({"b": 1, "a": True}) == written({"a": True, "b": 1.0}) == '{"a":true,"b":1.0}'
 
 
+@pytest.mark.slow
 @given(st.dictionaries(KEYS, VALUES))
 def test_labels_read_back(labels):
     text = written(labels)

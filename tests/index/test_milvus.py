@@ -108,6 +108,7 @@ def test_an_embedded_index_has_one_owner(config):
         pass
 
 
+@pytest.mark.slow
 def test_writes_wait_for_the_disk(config, monkeypatch):
     synced, fsync = set(), os.fsync
 
@@ -138,6 +139,7 @@ def test_closing_leaves_no_thread_and_no_lock(config):
     wait_for(lambda: {each for each in threading.enumerate() if each.is_alive()} <= before)
 
 
+@pytest.mark.slow
 def test_a_closed_index_says_so(config):
     index = ArchitectureIndex(config)
     load(index, [row("east", 1)])
@@ -216,6 +218,7 @@ def test_a_server_that_went_away_is_noticed_in_time_by_all_threads(served, fault
     assert index.errors["unreachable"] >= 16
 
 
+@pytest.mark.slow
 def test_what_milvus_refuses_is_counted(config):
     with ArchitectureIndex(config) as index:
         load(index, [row("east", 1)])

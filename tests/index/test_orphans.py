@@ -142,6 +142,7 @@ def publisher_beside(config, index):
     return nullcontext(index) if config.uri.endswith(".db") else ArchitectureIndex(config)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", ["lite"], indirect=True)
 def test_collections_of_others_are_not_listed(config):
     with closing(Milvus(config)) as milvus:
@@ -151,6 +152,7 @@ def test_collections_of_others_are_not_listed(config):
         assert milvus.client.list_collections() == ["theirs"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", ["lite"], indirect=True)
 def test_what_is_published_stays_though_a_publisher_died_on_its_way(config):
     """It had marked the collection before, and died before it switched."""
@@ -174,6 +176,7 @@ def test_what_was_replaced_and_is_filled_again_is_kept(config):
             assert build.publish() == 0
 
 
+@pytest.mark.slow
 def test_an_alias_that_another_index_drops_meanwhile_leads_nowhere(config, monkeypatch):
     with ArchitectureIndex(config) as index:
         publish(index)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from nar.index.ranking import foremost, ranked
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.integers(1, 3_000), st.integers(1, 60), st.integers(1, 500))
 def test_the_foremost_are_those_that_a_sort_puts_first(seed, rows, count, different):
     # Few different scores, so that many are equal, at the border too.
@@ -23,6 +24,7 @@ def test_all_rows_may_be_the_foremost(rows):
     assert sorted(foremost(scores, rows).tolist()) == list(range(rows))
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.integers(0, 9), st.uuids()), min_size=1, max_size=40, unique=True),
     st.integers(1, 40),

@@ -225,6 +225,7 @@ def fault(reader, kind):
     return False
 
 
+@pytest.mark.slow
 def test_a_row_that_reads_back_damaged_is_said(uri, monkeypatch):
     config = IndexConfig(uri=uri, **SOON)
     index = ArchitectureIndex(config)

@@ -93,6 +93,7 @@ def test_an_index_without_rows_has_a_snapshot(opens, tmp_path):
         assert index.count() == 0
 
 
+@pytest.mark.slow
 def test_what_is_written_meanwhile_is_noticed(opens, tmp_path, monkeypatch):
     monkeypatch.setattr(collection, "PAGE_ROWS", 3)
     with opens("lite", "busy") as index:
@@ -109,6 +110,7 @@ def test_what_is_written_meanwhile_is_noticed(opens, tmp_path, monkeypatch):
         assert take_snapshot(index, tmp_path / "taken").rows == len(ROWS)
 
 
+@pytest.mark.slow
 def test_a_directory_that_is_there_is_left_alone(opens, tmp_path):
     with opens("lite", "some") as index:
         publish(index, NEW)
@@ -133,6 +135,7 @@ def test_vectors_of_another_encoder_are_restored_only_when_told(opens, tmp_path)
         assert (index.encoder, digests(index)) == (ENCODER, digests_of(ROWS))
 
 
+@pytest.mark.slow
 def test_a_snapshot_of_another_schema_is_refused(opens, tmp_path, monkeypatch):
     with opens("lite", "some") as index:
         publish(index, NEW)
@@ -183,6 +186,7 @@ def _collections(index):
     return index.live.milvus.client.list_collections()
 
 
+@pytest.mark.slow
 def test_a_file_that_is_missing_is_named(taken, tmp_path):
     index, whole, snapshot = taken
     for name in (MANIFEST, snapshot.shards[-1].file):

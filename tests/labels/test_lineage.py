@@ -12,6 +12,7 @@ from nar.labels.lineage import lineage, relevance_grade
 CITATION = re.compile(r"arXiv:\d{4}\.\d{4,5}|[A-Z][A-Za-z ]+ (19|20)\d\d")
 
 
+@pytest.mark.slow
 def test_every_family_exists(defining_names):
     tables = [*definings().values(), *entrypoints().values()]
     known = {family for rows in tables for family in rows.values()}

@@ -67,6 +67,7 @@ def test_a_branch_that_became_the_deeper_one_is_the_same_branch():
     assert gaps(drawn(""), drawn("gelu gelu")) == [("", "gelu gelu")]
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 3), max_size=40), st.lists(st.integers(0, 3), max_size=40))
 def test_a_common_subsequence_is_one_of_the_longest(first, second):
     lengths = np.zeros((len(first) + 1, len(second) + 1), dtype=int)

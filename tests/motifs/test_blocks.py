@@ -59,6 +59,7 @@ def test_two_sizes_share_their_blocks_and_differ_only_in_the_count(shallow, deep
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("build", "expected"),
     [

@@ -50,6 +50,7 @@ def test_children_are_a_set():
     assert encode_neighbours(one, 1)[0] == encode_neighbours(other, 1)[0]
 
 
+@pytest.mark.slow
 @given(random_graphs(), st.randoms(use_true_random=False))
 def test_labels_do_not_depend_on_numbering(graph, random):
     one = encode_neighbours(canonical(graph), 2)

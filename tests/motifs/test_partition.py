@@ -88,6 +88,7 @@ def connected(graph, nodes):
     return reached == set(nodes)
 
 
+@pytest.mark.slow
 @given(random_graphs(max_nodes=40))
 def test_what_repeats_nowhere_is_connected_and_bounded(graph):
     cut = partition(canonical(graph), MotifConfig(max_remainder_nodes=5))

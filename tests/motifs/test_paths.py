@@ -36,6 +36,7 @@ def by_hand(graph):
     )
 
 
+@pytest.mark.slow
 @given(random_graphs(max_nodes=14))
 def test_every_path_is_found_as_often_as_it_is(graph):
     graph = canonical(graph)
@@ -46,6 +47,7 @@ def test_every_path_is_found_as_often_as_it_is(graph):
     assert sorted(times.values()) == sorted(by_hand(graph).values())
 
 
+@pytest.mark.slow
 @given(random_graphs(max_nodes=14), st.randoms(use_true_random=False))
 def test_numbering_does_not_count(graph, source):
     one, other = (paths_in(canonical(each)) for each in (graph, renumbered(graph, source)))

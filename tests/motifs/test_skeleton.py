@@ -1,6 +1,7 @@
 """Skeletons: another norm or activation leaves no trace in them, whatever else does."""
 
 import numpy as np
+import pytest
 from graphs import graph_of, random_graphs
 from hypothesis import given
 
@@ -52,6 +53,7 @@ def test_the_code_of_the_whole_tells_depths_apart():
     assert not first & second
 
 
+@pytest.mark.slow
 @given(random_graphs(max_nodes=16))
 def test_a_skeleton_is_a_graph_without_what_can_be_exchanged(graph):
     wires = wiring([graph])

@@ -44,6 +44,7 @@ def test_an_import_is_ended_with_the_second_bound(modules, monkeypatch):
     assert "part_without_end" not in sys.modules
 
 
+@pytest.mark.slow
 def test_an_import_is_whole_and_what_follows_it_is_ended(modules):
     (modules / "slow_part.py").write_text(LOOP.format(seconds=0.2) + "width = 8\n")
 

@@ -203,6 +203,7 @@ def test_what_stands_on_a_model_of_timm_is_given_its_image(of_libraries):
     assert operators(f"{of_libraries}:on_timm") == [*operators("timm:crossvit_tiny_240"), "tanh"]
 
 
+@pytest.mark.slow
 def test_a_users_own_class_of_transformers_is_given_what_it_names(of_libraries):
     assert operators(f"{of_libraries}:image") == ["input", "conv"]
     assert operators(f"{of_libraries}:words") == ["input", "conv"]
@@ -241,6 +242,7 @@ def wrong():
 """
 
 
+@pytest.mark.slow
 def test_an_attempt_with_weights_begins_with_a_fresh_module(tmp_path):
     path = tmp_path / "moves.py"
     path.write_text(MOVES)
@@ -273,6 +275,7 @@ class ByWeights(Layers):
 """
 
 
+@pytest.mark.slow
 def test_weights_are_made_only_where_they_are_read_and_fit(tmp_path):
     path = tmp_path / "large.py"
     path.write_text(LARGE)
@@ -310,6 +313,7 @@ def stated(*inputs):
     return Asking(inputs)
 
 
+@pytest.mark.slow
 def test_a_factory_takes_arguments_and_a_shape(tmp_path):
     path = tmp_path / "net.py"
     path.write_text(CONFIGURED)

@@ -93,6 +93,7 @@ TREES = st.recursive(
 NAMES = st.from_regex(r"[a-z_]\w{0,5}", fullmatch=True).filter(str.isascii)
 
 
+@pytest.mark.slow
 @over(st.lists(TREES, max_size=3), st.dictionaries(NAMES, TREES, max_size=3))
 def test_a_written_call_is_read_as_it_was(args, kwargs):
     """Tensors by shape and type; all else as it is."""

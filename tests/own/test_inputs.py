@@ -171,6 +171,7 @@ class Waiting(nn.Module):
             pass
 
 
+@pytest.mark.slow
 def test_a_run_that_waits_is_ended(monkeypatch):
     monkeypatch.setattr("nar.own.inputs.search.MOST_SECONDS", 0.05)
     monkeypatch.setattr("nar.own.inputs.search._LEAST_SECONDS", 0.05)
@@ -310,6 +311,7 @@ def test_what_no_layer_tells_is_read_from_the_code_that_fails(kind, wanted):
     assert fits(tensors(inferred)[0], *wanted), inferred.texts
 
 
+@pytest.mark.slow
 def test_a_mapping_gets_as_many_keys_as_it_is_asked_for():
     (mapping,) = found(Many()).inputs.args
     assert len(mapping) == 20
@@ -334,11 +336,13 @@ class Slow(nn.Module):
         return self.layer(x)
 
 
+@pytest.mark.slow
 def test_a_run_that_takes_too_long_is_tried_smaller(monkeypatch):
     monkeypatch.setattr("nar.own.inputs.search._LONGEST", 0.1)
     assert tensors(found(Slow()))[0].shape == (1, 3, 56, 56)
 
 
+@pytest.mark.slow
 def test_python_can_be_traced_after_a_search():
     """Sending nothing to a thread left Python waiting for it, and tracing then went round."""
     found(modules.LeNet())
@@ -392,6 +396,7 @@ def test_inputs_take_no_memory_until_a_run_writes_them():
     assert capture.assumed.inputs == inferred.texts
 
 
+@pytest.mark.slow
 def test_a_search_looks_for_garbage_as_before_when_it_is_over():
     found(modules.LeNet())
     with pytest.raises(NoInputsError):

@@ -382,6 +382,7 @@ class Magnifies(nn.Module):
         return self.larger[1 if scale == 3 else 0](self.layer(x))
 
 
+@pytest.mark.slow
 def test_a_setting_that_is_left_out_is_doubted_and_not_refused():
     inferred = infer_inputs("it", Magnifies())
     assert shapes(inferred)[0][:2] == (1, 3)

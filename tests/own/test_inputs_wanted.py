@@ -71,6 +71,7 @@ class Rolled(nn.Module):
         return sum(self.read(frames[:, step]) for step in range(self.frames))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frames", [2, 19, 40, 100])
 def test_as_many_frames_as_a_loop_reads(frames):
     (text,) = texts(Rolled(frames))

@@ -48,6 +48,7 @@ class Stack(nn.Module):
         return self.head(self.cells(x)[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "width", "stated"),
     [

@@ -106,6 +106,7 @@ WAYS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_a_wrapped_model_is_caught_and_nothing_is_changed(way):
     make, run = WAYS[way]

@@ -36,6 +36,7 @@ def of_bytes(*sizes):
     return [Size(1, size) for size in sizes]
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.builds(Size, st.just(1), st.integers(16, 1_040), st.integers(0, 30), st.integers(0, 40)),

@@ -25,6 +25,7 @@ from nar.wire.graphs import encode_graph
 SERVING = health_pb2.HealthCheckResponse.SERVING
 
 
+@pytest.mark.slow
 def test_calls_and_items_are_counted_by_method_and_code(embedder, index):
     with live_server(embedder, index) as server, grpc.insecure_channel(server.target) as channel:
         stub = ArchitectureRetrievalServiceStub(channel)
@@ -44,6 +45,7 @@ def test_calls_and_items_are_counted_by_method_and_code(embedder, index):
         assert sample(server, "nar_encoder_info", fingerprint=embedder.fingerprint) == 1
 
 
+@pytest.mark.slow
 def test_bytes_that_are_no_message_are_refused_and_counted(embedder, index):
     with live_server(embedder, index) as server, grpc.insecure_channel(server.target) as channel:
         with pytest.raises(grpc.RpcError, match="no message of this method") as caught:
@@ -69,6 +71,7 @@ def test_size_of_a_message(embedder, index, spare_bytes, fits):
         wait_for(lambda: sample(server, counted, reason="oversized") == (not fits))
 
 
+@pytest.mark.slow
 def test_a_method_that_does_not_exist_is_counted(embedder, index):
     with live_server(embedder, index) as server, grpc.insecure_channel(server.target) as channel:
         call = channel.unary_unary(f"/{SERVICE}/Guess").future(b"")
@@ -76,6 +79,7 @@ def test_a_method_that_does_not_exist_is_counted(embedder, index):
         assert sample(server, "nar_rpc_rejected_total", reason="unknown_method") == 1
 
 
+@pytest.mark.slow
 def test_a_full_server_sheds_at_once_and_says_when_to_come_back(embedder, index):
     gate = Gate()
     with (
@@ -102,6 +106,7 @@ def test_a_full_server_sheds_at_once_and_says_when_to_come_back(embedder, index)
         wait_for(lambda: sample(server, "nar_rpc_in_flight") == 0)
 
 
+@pytest.mark.slow
 def test_a_server_with_enough_to_do_takes_no_call_until_it_has_answered(
     embedder, index, monkeypatch
 ):
@@ -133,6 +138,7 @@ def test_a_server_with_enough_to_do_takes_no_call_until_it_has_answered(
         assert time.monotonic() - began < 5  # an answer ended the rest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", ["max_in_flight", "unseen_calls"])
 def test_calls_that_nobody_has_seen_yet_are_bounded(embedder, index, bound):
     busy, resume = threading.Event(), threading.Event()
@@ -179,6 +185,7 @@ def test_a_call_that_is_given_up_is_counted(embedder, index, leave):
         gate.open()
 
 
+@pytest.mark.slow
 def test_a_token_is_wanted_but_not_for_health(embedder, index):
     with (
         live_server(embedder, index, token="open-sesame") as server,
@@ -196,6 +203,7 @@ def test_a_token_is_wanted_but_not_for_health(embedder, index):
         assert sample(server, "nar_rpc_rejected_total", reason="unauthenticated") == 3
 
 
+@pytest.mark.slow
 def test_an_internal_error_gives_an_id_and_no_traceback(embedder, index, caplog):
     with (
         live_server(Delegating(embedder, fail), index) as server,
@@ -213,6 +221,7 @@ def test_an_internal_error_gives_an_id_and_no_traceback(embedder, index, caplog)
     assert logged.exc_info[0] is ZeroDivisionError
 
 
+@pytest.mark.slow
 def test_many_callers_get_their_own_answers(embedder, index):
     names = ["timm:plain", "timm:residual", "timm:mixer", "darts:cell"] * 10
 

@@ -217,6 +217,7 @@ def test_only_breaks_that_are_meant_are_kept(tmp_path):
     assert read_contract(path) == removed
 
 
+@pytest.mark.slow
 def test_the_command_adds_and_refuses_what_is_not_meant(tmp_path):
     path = tmp_path / "contract.yaml"
     command = [sys.executable, contract.__file__, "--list", str(path)]

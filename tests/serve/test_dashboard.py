@@ -84,6 +84,7 @@ def test_what_has_not_failed_shows_as_zero(scraped):
     assert set(scraped.values("rate(nar_rpc_rejected_total[1m])")) == {0}
 
 
+@pytest.mark.slow
 def test_prometheus_evaluates_every_rule_and_none_fires_on_a_new_server(scraped):
     def rules():
         return [rule for group in scraped.get("rules")["groups"] for rule in group["rules"]]

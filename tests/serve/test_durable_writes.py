@@ -125,6 +125,7 @@ def test_another_server_finds_what_one_has_written(shared):
         wait_for(lambda: other.get(["mine:a", "mine:b"]).keys() == {"mine:b"})
 
 
+@pytest.mark.slow
 def test_writes_go_where_the_alias_points(workspace):
     """A publisher that died after its switch left the collection before, which takes rows, too."""
     embedder = tiny_embedder()
@@ -140,6 +141,7 @@ def test_writes_go_where_the_alias_points(workspace):
         assert before.count(settled=True) == len(KNOWN)
 
 
+@pytest.mark.slow
 def test_a_write_into_an_index_that_is_replaced_meanwhile_is_not_acknowledged(
     workspace, monkeypatch
 ):

@@ -67,6 +67,7 @@ def drawn(name):
     return fingerprinted(known(name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_name", [True, False])
 def test_an_explanation_is_the_library_s(stub, by_name):
     name = "timm:residual"
@@ -79,6 +80,7 @@ def test_an_explanation_is_the_library_s(stub, by_name):
         assert (result.status.code, result.architecture.name) == (OK, other)
 
 
+@pytest.mark.slow
 def test_normal_forms_are_compared_where_only_these_are_equal(stub):
     folded = graph_of("input; conv 0; relu 1; conv 2; relu 3")
     (result,) = explain(stub, "timm:plain", graph=encode_graph(folded))
@@ -86,6 +88,7 @@ def test_normal_forms_are_compared_where_only_these_are_equal(stub):
     assert (result.target_share, result.other_share, list(result.different)) == (1, 1, [])
 
 
+@pytest.mark.slow
 def test_items_that_cannot_be_compared_leave_their_neighbours_alone(stub):
     others = ["timm:plain", "timm:nobody", ABSENT, OLD, ""]
     results = explain(stub, *others, architecture="timm:residual")
@@ -127,6 +130,7 @@ def test_a_call_is_bounded(stub):
     assert "wanted at most 21 nodes in all graphs together, they have" in words
 
 
+@pytest.mark.slow
 def test_a_graph_that_is_too_large_to_be_sent_is_too_large_to_be_read(embedder, index, graphs):
     with (
         live_server(embedder, index, graphs=graphs, max_nodes=7) as server,
@@ -148,6 +152,7 @@ def test_without_a_corpus_nothing_is_explained(server):
     assert result.status.code == NOT_FOUND
 
 
+@pytest.mark.slow
 def test_a_damaged_corpus_is_a_fault_of_the_server(embedder, index, tmp_path):
     directory = corpus(tmp_path / "c", [item(name, known(name)) for name in AT_HAND])
     graphs = CorpusGraphs(directory)
@@ -162,12 +167,14 @@ def test_a_damaged_corpus_is_a_fault_of_the_server(embedder, index, tmp_path):
     assert str(tmp_path) not in words
 
 
+@pytest.mark.slow
 def test_stages_are_timed(stub):
     request = wire.ExplainRequest(others=["timm:plain"], graph=encode_graph(known("timm:residual")))
     timings = stub.Explain(request).timings
     assert min(timings.parse_ns, timings.fingerprint_ns, timings.motifs_ns) > 0
 
 
+@pytest.mark.slow
 def test_the_client_explains_any_number(live, open_client):
     with open_client(live.target) as client:
         others = [*AT_HAND, "timm:nobody", *AT_HAND, ABSENT]
@@ -181,6 +188,7 @@ def test_the_client_explains_any_number(live, open_client):
             client.explain(graph_of("add 1; add 0"), others)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     target=st.sampled_from(["", *KNOWN, "x"]) | st.text(max_size=5),

@@ -57,6 +57,7 @@ def test_what_nothing_has_is_told_with_what_there_is(values, said, wanted):
     assert said in str(caught.value)
 
 
+@pytest.mark.slow
 def test_of_many_rows_the_shipped_values_are_tried(index, monkeypatch):
     monkeypatch.setattr("nar.answers.conditions._SAMPLE", 2)
     with pytest.raises(InvalidInputError) as caught:
@@ -79,6 +80,7 @@ def test_without_a_corpus_the_first_rows_alone_are_looked_at(index, monkeypatch)
     assert shipped_corpus().is_dir()
 
 
+@pytest.mark.slow
 def test_an_own_index_and_a_server_refuse_what_they_lack(workspace, server):
     choice = IndexChoice(workspace.root, None, None)
     query = Query("timm:plain", 1, Filter(families=("plane",)))

@@ -60,6 +60,7 @@ def test_node_reads_the_contract_itself(server):
     assert (done.returncode, len(done.stdout.splitlines())) == (0, 3), done.stderr
 
 
+@pytest.mark.slow
 def test_a_plain_stub_with_the_policy_is_answered_though_grpc_drops_calls(embedder, index):
     """While the server is held, four calls may wait unseen, and grpc drops what comes beyond."""
     busy, resume = threading.Event(), threading.Event()

@@ -123,6 +123,7 @@ def test_every_reply_says_what_a_browser_may_do(live):
         assert headers["set-cookie"] is None
 
 
+@pytest.mark.slow
 def test_a_token_is_wanted_where_grpc_wants_one(embedder, index):
     with live_server(embedder, index, web_port=0, token="t") as server:
         assert ask(server, "/v1/describe")[0] == 401
@@ -130,6 +131,7 @@ def test_a_token_is_wanted_where_grpc_wants_one(embedder, index):
         assert ask(server, "/v1/describe", authorization="Bearer t")[0] == 200
 
 
+@pytest.mark.slow
 def test_tls_is_that_of_grpc_and_follows_its_files(embedder, index, tmp_path):
     authority = Authority(tmp_path, "authority")
     certificate, key = authority.issue("server")
@@ -148,6 +150,7 @@ def test_a_server_without_a_web_port_has_none(server):
     assert server.web_target.endswith(":0")
 
 
+@pytest.mark.slow
 def test_a_client_that_leaves_is_no_fault_of_the_server(live):
     port = int(live.web_target.rpartition(":")[2])
     with socket.create_connection(("127.0.0.1", port)) as leaving:
@@ -158,5 +161,6 @@ def test_a_client_that_leaves_is_no_fault_of_the_server(live):
     assert counted(code="INTERNAL") == 0
 
 
+@pytest.mark.slow
 def test_every_status_of_a_call_has_a_number():
     assert set(CODES.values()) | {grpc.StatusCode.INTERNAL} <= set(HTTP_STATUS)

@@ -153,6 +153,7 @@ def test_a_caller_begins_so_many_calls_a_second_and_hears_when_it_may_again():
     assert asyncio.run(answered("other")) == "answer"
 
 
+@pytest.mark.slow
 @given(
     rate=st.floats(0.1, 1_000),
     gaps=st.lists(st.floats(0, 3), min_size=1, max_size=200),

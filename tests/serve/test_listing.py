@@ -123,6 +123,7 @@ def test_what_is_no_page_is_refused_by_its_path(ask, fields, field):
     assert refused(ask, **fields)[0] == field
 
 
+@pytest.mark.slow
 def test_a_query_names_the_filter_at_fault_by_its_path(stub):
     bad = wire.Query(architecture="x", filter={"any_of": [{}, {"nodes": {"minimum": -1}}]})
     good = wire.Query(architecture="timm:plain", filter={"none_of": [{"sources": ["timm"]}]})
@@ -149,6 +150,7 @@ def test_describe_tells_of_a_collection(client, index):
     assert (state.is_writable, state.visible_within_s) == (False, 0)
 
 
+@pytest.mark.slow
 def test_describe_tells_whether_writes_are_taken(embedder, index, open_client):
     with (
         live_server(embedder, index, writable=True) as server,

@@ -48,6 +48,7 @@ def test_the_id_is_on_every_reply_and_in_the_log(server, caplog):
     assert (embedded.method, embedded.code) == ("Embed", "INVALID_ARGUMENT")
 
 
+@pytest.mark.slow
 def test_a_fault_is_logged_under_the_id_of_its_call(embedder, index, caplog):
     with (
         live_server(Delegating(embedder, fail), index) as server,
@@ -83,6 +84,7 @@ def test_a_call_that_failed_has_its_line_among_many_that_did_not():
     assert limit.filter(line("call", code="UNAVAILABLE"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("log_format", ["text", "json"])
 def test_the_log_of_a_server_is_written_as_its_settings_say(log_format):
     program = """
@@ -117,6 +119,7 @@ def test_a_flood_of_one_kind_leaves_room_for_others():
     assert TextFormatter("%(message)s").format(first) == "no message: x left_out=80"
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0, 10), max_size=300))
 def test_lines_of_one_kind_are_bounded(gaps):
     now = [0.0]
@@ -154,6 +157,7 @@ def test_formats():
     assert traceback[-1] == "ZeroDivisionError: why"
 
 
+@pytest.mark.slow
 def test_the_id_is_on_what_is_refused_before_it_is_read(embedder, index):
     gate = Gate()
     with (

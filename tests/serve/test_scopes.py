@@ -149,6 +149,7 @@ ASKED = {
 }
 
 
+@pytest.mark.slow
 def test_no_call_tells_of_the_other_team(site):
     server, _ = site
     ask = stub_of(server, "alpha-token")
@@ -192,6 +193,7 @@ def written_by(name):
     return wire.UpsertRequest(architectures=[wire.NewArchitecture(name=name, graph=graph([3]))])
 
 
+@pytest.mark.slow
 def test_counts_are_of_ones_own_rows(site):
     server, _ = site
     counted = {
@@ -201,6 +203,7 @@ def test_counts_are_of_ones_own_rows(site):
     assert counted == {"alpha-token": 2, f"{SECRET}-token": 3, "operator": 5}
 
 
+@pytest.mark.slow
 def test_what_is_of_others_is_unknown_as_what_is_of_nobody(site):
     """The answers differ in the name that was asked for, and in nothing else."""
     server, _ = site
@@ -228,6 +231,7 @@ def test_what_is_of_others_is_unknown_as_what_is_of_nobody(site):
     assert stub_of(server, "operator")("Describe", wire.DescribeRequest()).index_rows == 5
 
 
+@pytest.mark.slow
 def test_rows_are_written_within_the_scope_alone(site, embedder):
     server, _ = site
     network = graph_of("input; conv 0; relu 1")
@@ -291,6 +295,7 @@ def fetched(url, token, body=None):
     return code, content.decode()
 
 
+@pytest.mark.slow
 def test_no_page_tells_of_the_other_team(site):
     server, _ = site
     one = {"architecture": "alpha/one"}

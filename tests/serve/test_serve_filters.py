@@ -44,6 +44,7 @@ def grouped(filters):
     return st.builds(Filter, nodes=st.just(Range(2)), **dict.fromkeys(GROUPS, some))
 
 
+@pytest.mark.slow
 @given(st.recursive(PLAIN, grouped, max_leaves=6))
 def test_any_filters_in_filters_there_and_back(wanted):
     sent = encode_filter(wanted).SerializeToString()
@@ -107,6 +108,7 @@ def test_number_of_texts_in_all_filters_together():
     assert field_at_fault(more) in {"all_of[0].names", "any_of[0].names"}
 
 
+@pytest.mark.slow
 def test_a_million_filters_are_refused_without_a_look_at_them():
     million = wire.Filter(none_of=[wire.Filter()] * 1_000_000)
     assert field_at_fault(million) == "none_of"

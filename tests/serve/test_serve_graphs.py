@@ -109,6 +109,7 @@ def test_bounds_of_attributes(value):
     assert decoded(message).attributes[1, 0] == value
 
 
+@pytest.mark.slow
 @given(
     st.builds(
         chain,

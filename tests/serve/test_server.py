@@ -70,6 +70,7 @@ def test_reflection_names_the_services(channel):
     assert {SERVICE, "grpc.health.v1.Health"} <= set(services)
 
 
+@pytest.mark.slow
 def test_health_answers_while_every_thread_computes(embedder, index):
     gate = Gate()
     with (
@@ -102,6 +103,7 @@ def test_a_dead_index_is_unavailable_and_unhealthy(embedder, tmp_path):
         assert str(tmp_path) not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_an_index_that_is_silent_is_said_to_be(embedder, index, caplog):
     gate = Gate()
     with live_server(embedder, Watched(index, gate), probe_interval_s=0.05):
@@ -169,6 +171,7 @@ def test_a_store_that_stays_away_ends_readiness(embedder, tmp_path, reader_rows)
         assert sample(server, "nar_index_stale") == (reader_rows > 0)
 
 
+@pytest.mark.slow
 def test_readiness_waits_until_calls_are_answered_at_full_speed(embedder, index):
     servers = []
 
@@ -191,6 +194,7 @@ def test_readiness_waits_until_calls_are_answered_at_full_speed(embedder, index)
     assert asyncio.run(scene()) == (NOT_SERVING, 1, SERVING)
 
 
+@pytest.mark.slow
 def test_a_drain_finishes_what_is_in_flight(embedder, index):
     gate = Gate()
     with (
@@ -212,6 +216,7 @@ def test_a_drain_finishes_what_is_in_flight(embedder, index):
     assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
 
 
+@pytest.mark.slow
 def test_a_drain_gives_up_after_its_grace(embedder, index):
     gate = Gate()
     with (
@@ -227,6 +232,7 @@ def test_a_drain_gives_up_after_its_grace(embedder, index):
         gate.open()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["port", "metrics_port"])
 def test_a_port_that_is_taken(embedder, index, server, which):
     taken = server.target if which == "port" else server.metrics_url.removesuffix("/metrics")
@@ -396,6 +402,7 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 SETTINGS = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("which", "said"),
     [
@@ -413,6 +420,7 @@ def test_connections_that_say_nothing_end(embedder, index, which, said):
             assert client.describe().index_rows == len(KNOWN)
 
 
+@pytest.mark.slow
 def test_each_head_of_a_connection_has_to_come(embedder, index):
     with live_server(embedder, index, web_port=0, max_handshake_s=1) as server:
         (browser,) = silent(server.web_target, b"GET /none HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 1)
@@ -421,6 +429,7 @@ def test_each_head_of_a_connection_has_to_come(embedder, index):
         ended([browser])
 
 
+@pytest.mark.slow
 def test_connections_are_counted_and_an_address_leaves_some_to_others(embedder, index):
     with live_server(embedder, index, web_port=0, max_connections=8) as server:
         callers = silent(server.target, PREFACE + SETTINGS, 3)

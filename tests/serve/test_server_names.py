@@ -86,6 +86,7 @@ def test_a_name_of_dns_is_checked_without_further_settings(embedder, index, auth
                         client.describe()
 
 
+@pytest.mark.slow
 def test_a_token_goes_in_clear_text_to_a_list_that_stays_on_this_machine(
     embedder, index, open_client
 ):

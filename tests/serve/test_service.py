@@ -144,6 +144,7 @@ def test_stages_are_timed(stub):
     assert stub.Search(by_name).timings.encode_ns == 0
 
 
+@pytest.mark.slow
 def test_a_slow_fingerprint_is_no_search(stub, monkeypatch):
     def slow(*graphs):
         time.sleep(0.2)
@@ -231,6 +232,7 @@ def test_no_text_changes_the_meaning_of_a_filter(stub, text):
     assert by_name.status.code == NOT_FOUND
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(received=st.binary(max_size=60), method=st.sampled_from(["Search", "Embed", "Get", "List"]))
 def test_any_bytes_get_an_answer_or_a_refusal(raw_call, received, method):
@@ -240,6 +242,7 @@ def test_any_bytes_get_an_answer_or_a_refusal(raw_call, received, method):
 NODES = st.integers(0, 9)
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(
     graph=st.builds(

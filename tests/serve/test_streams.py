@@ -88,6 +88,7 @@ def test_each_request_is_answered_in_order_as_by_search(opened, server, stub):
     assert stream.call.code() is grpc.StatusCode.OK
 
 
+@pytest.mark.slow
 def test_requests_count_as_calls_and_the_stream_does_not(opened, embedder, index):
     with live_server(embedder, index) as server:
         stream = opened(server)
@@ -125,6 +126,7 @@ def test_bytes_that_are_no_request(server):
         assert call.code() is grpc.StatusCode.INVALID_ARGUMENT
 
 
+@pytest.mark.slow
 def test_a_stranger_is_refused_before_anything_is_sent(opened, embedder, index):
     with live_server(embedder, index, token="good") as server:
         assert opened(server).refusal()[0] == "UNAUTHENTICATED"
@@ -132,6 +134,7 @@ def test_a_stranger_is_refused_before_anything_is_sent(opened, embedder, index):
         assert stream.ask(named("timm:plain")).results
 
 
+@pytest.mark.slow
 def test_a_request_that_is_too_large(opened, embedder, index):
     with live_server(embedder, index, max_message_bytes=2_000) as server:
         stream = opened(server)
@@ -140,6 +143,7 @@ def test_a_request_that_is_too_large(opened, embedder, index):
         assert stream.refusal()[0] == "RESOURCE_EXHAUSTED"
 
 
+@pytest.mark.slow
 def test_an_idle_stream_holds_nothing_and_ends(opened, embedder, index):
     with live_server(embedder, index, max_idle_s=0.3, max_in_flight=1) as server:
         stream = opened(server)
@@ -152,6 +156,7 @@ def test_an_idle_stream_holds_nothing_and_ends(opened, embedder, index):
         assert sample(server, "nar_rpc_rejected_total", reason="slow") == 2
 
 
+@pytest.mark.slow
 def test_streams_that_are_open_are_bounded(opened, embedder, index):
     with live_server(embedder, index, max_search_streams=1) as server:
         first = opened(server)
@@ -169,10 +174,12 @@ def is_let_in(stream):
         return False
 
 
+@pytest.mark.slow
 def test_a_deadline_ends_the_stream(opened, server):
     assert opened(server, timeout=0.3).refusal()[0] == "DEADLINE_EXCEEDED"
 
 
+@pytest.mark.slow
 def test_a_request_is_read_when_the_one_before_is_answered(opened, embedder, index):
     gate = Gate()
     with live_server(Delegating(embedder, gate), index) as server:
@@ -186,6 +193,7 @@ def test_a_request_is_read_when_the_one_before_is_answered(opened, embedder, ind
         wait_for(lambda: sample(server, "nar_rpc_in_flight") == 0)
 
 
+@pytest.mark.slow
 def test_a_request_beyond_the_bound_of_calls_ends_its_stream(opened, embedder, index):
     gate = Gate()
     with live_server(Delegating(embedder, gate), index, max_in_flight=1) as server:
@@ -203,6 +211,7 @@ def test_a_request_beyond_the_bound_of_calls_ends_its_stream(opened, embedder, i
         assert len(working.end()) == 1
 
 
+@pytest.mark.slow
 def test_drain_ends_streams_after_the_request_in_work(opened, embedder, index):
     gate = Gate()
     with live_server(Delegating(embedder, gate), index) as server:
@@ -217,6 +226,7 @@ def test_drain_ends_streams_after_the_request_in_work(opened, embedder, index):
         assert working.refusal()[0] == "UNAVAILABLE"
 
 
+@pytest.mark.slow
 def test_a_caller_who_leaves_frees_the_stream(opened, embedder, index):
     with live_server(embedder, index, max_search_streams=1) as server:
         first = opened(server)

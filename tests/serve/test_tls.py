@@ -139,6 +139,7 @@ def test_whom_a_server_asks_for_changes_while_it_runs(
             seen_by(authority)
 
 
+@pytest.mark.slow
 def test_a_client_shows_what_its_files_hold_when_it_calls(
     embedder, index, authority, tmp_path, caplog, open_client
 ):
@@ -162,6 +163,7 @@ def test_a_client_shows_what_its_files_hold_when_it_calls(
         assert "caller.key" in complaints
 
 
+@pytest.mark.slow
 def test_a_stream_goes_on_while_its_client_opens_another_channel(
     embedder, index, authority, open_client
 ):
@@ -182,6 +184,7 @@ def test_a_stream_goes_on_while_its_client_opens_another_channel(
         assert client.describe().index_rows == ROWS
 
 
+@pytest.mark.slow
 def test_who_closes_a_client_ends_its_calls_on_every_channel(embedder, index, authority):
     certificate, key = authority.issue("caller")
     config = ClientConfig(ca_file=authority.file, certificate_file=certificate, key_file=key)
@@ -205,6 +208,7 @@ def connections(server):
     return sum(peer.endswith(f":{port:04X}") and state == established for peer, state in ends)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["missing", "mixed", "no certificate", "no authority"])
 def test_files_at_fault_are_named_at_start(embedder, index, authority, fault):
     certificate, key = authority.issue("server")
@@ -249,6 +253,7 @@ def test_metrics_beyond_loopback_are_shown_as_calls_are_or_by_a_decision(authori
         check_doors(ServerConfig(**beyond, **fence))
 
 
+@pytest.mark.slow
 def test_metrics_have_the_certificate_and_the_tokens_of_calls(embedder, index, authority):
     tls = tls_of(*authority.issue("server"))
     settings = {"tls": tls, "token": "t", "metrics_host": "0.0.0.0"}

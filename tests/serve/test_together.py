@@ -47,6 +47,7 @@ def begun(server, calls):
     wait_for(lambda: sample(server, "nar_rpc_in_flight") == calls + 1)
 
 
+@pytest.mark.slow
 def test_calls_that_wait_are_embedded_together_and_answered_as_if_alone(embedder, index):
     retriever = Retriever(embedder, index)
     with held(embedder, index) as (server, stub, gate):
@@ -65,6 +66,7 @@ def test_calls_that_wait_are_embedded_together_and_answered_as_if_alone(embedder
         assert response.timings.encode_ns == responses[0].timings.encode_ns > 0
 
 
+@pytest.mark.slow
 def test_requests_of_streams_are_embedded_together(embedder, index):
     with held(embedder, index) as (server, stub, gate):
         streams = [stub.SearchStream(iter([search_of(name, top_k=1)])) for name in KNOWN]
@@ -78,6 +80,7 @@ def test_requests_of_streams_are_embedded_together(embedder, index):
         assert answer.results[0].hits[0].architecture.name == name
 
 
+@pytest.mark.slow
 def test_what_is_wrong_with_one_call_is_said_to_it_alone(embedder, index):
     with held(embedder, index) as (server, stub, gate):
         good = stub.Search.future(search_of("timm:plain"))
@@ -111,6 +114,7 @@ class Choosy:
         return self._embedder.embed(graphs, observe=observe)
 
 
+@pytest.mark.slow
 def test_a_fault_of_ours_meets_only_the_call_that_brings_it_out(embedder, index):
     names = ["timm:mixer", "timm:residual", "darts:cell"]
     with held(Choosy(embedder, known("timm:residual")), index) as (server, stub, gate):
@@ -121,6 +125,7 @@ def test_a_fault_of_ours_meets_only_the_call_that_brings_it_out(embedder, index)
     assert codes == {"timm:mixer": "OK", "timm:residual": "INTERNAL", "darts:cell": "OK"}
 
 
+@pytest.mark.slow
 def test_graphs_of_embed_calls_are_embedded_together(embedder, index):
     with held(embedder, index) as (server, stub, gate):
         graphs = [encode_graph(known(name)) for name in KNOWN]

@@ -27,6 +27,7 @@ def asked(server, token):
             return error.code
 
 
+@pytest.mark.slow
 def test_several_tokens_from_files_change_while_the_server_runs(embedder, index, tmp_path, caplog):
     readers = tmp_path / "readers"
     readers.write_text("# two teams\nred\nblue\n")
@@ -57,6 +58,7 @@ def test_a_file_without_tokens_lets_nobody_in(tmp_path, emptied):
         Tokens(ServerConfig(reader_tokens_file=readers))
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_read_revokes_nothing_and_is_told(embedder, index, tmp_path):
     readers = tmp_path / "readers"
     readers.write_text("red\n")
@@ -69,6 +71,7 @@ def test_a_file_that_cannot_be_read_revokes_nothing_and_is_told(embedder, index,
         assert (asked(server, "red"), asked(server, "blue")) == ("UNAUTHENTICATED", len(KNOWN))
 
 
+@pytest.mark.slow
 def test_a_caller_is_told_a_wrong_token_from_none(embedder, index, open_client, caplog):
     caplog.set_level(logging.INFO, "nar")
     with live_server(embedder, index, web_port=0, token="own") as server:
@@ -91,6 +94,7 @@ def test_a_caller_is_told_a_wrong_token_from_none(embedder, index, open_client, 
     assert {peer.rpartition(":")[0] for peer in peers} == {"ipv4:127.0.0.1", "http:127.0.0.1"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variable", "written", "way_out"),
     [

@@ -141,6 +141,7 @@ class Instrumented(grpc.aio.ServerInterceptor):
         )
 
 
+@pytest.mark.slow
 def test_a_call_is_below_the_span_that_another_library_began_for_it(
     embedder, index, spans_of, exporter, monkeypatch
 ):

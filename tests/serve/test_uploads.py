@@ -62,6 +62,7 @@ def test_uploads_that_are_let_in_take_a_bounded_memory(workspace):
         assert server.peak_bytes() - before < UPLOADS * len(UPLOAD) / 2
 
 
+@pytest.mark.slow
 def test_calls_are_shed_while_requests_hold_too_many_bytes(embedder, index):
     gate = Gate()
     with (
@@ -81,6 +82,7 @@ def test_calls_are_shed_while_requests_hold_too_many_bytes(embedder, index):
         assert stub.Search(one_query()).results
 
 
+@pytest.mark.slow
 def test_large_requests_leave_room_to_small_ones(embedder, index):
     gate = Gate()
     graph = encode_graph(canonical(resnet([2, 2, 2, 2])))
@@ -104,6 +106,7 @@ def test_large_requests_leave_room_to_small_ones(embedder, index):
         assert stub.Embed(large).results
 
 
+@pytest.mark.slow
 def test_a_request_that_does_not_come_is_not_waited_for(embedder, index):
     gate = Gate()
 
@@ -122,6 +125,7 @@ def test_a_request_that_does_not_come_is_not_waited_for(embedder, index):
         assert ArchitectureRetrievalServiceStub(channel).Search(one_query()).results
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("silent", [8, 24])
 def test_calls_that_send_no_request_hold_nobody_up(embedder, index, silent):
     gate = Gate()
@@ -148,6 +152,7 @@ def test_calls_that_send_no_request_hold_nobody_up(embedder, index, silent):
     assert all(detail(each, RetryInfo).retry_delay.seconds for each in refused)
 
 
+@pytest.mark.slow
 def test_slow_requests_that_find_a_turn_are_waited_for(embedder, index):
     gate = Gate()
 
@@ -174,6 +179,7 @@ def test_a_call_without_a_request_is_refused(server):
         assert empty.code() is grpc.StatusCode.INVALID_ARGUMENT
 
 
+@pytest.mark.slow
 def test_a_connection_has_a_bounded_number_of_calls(embedder, index):
     gate = Gate()
     with (

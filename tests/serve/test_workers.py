@@ -32,6 +32,7 @@ def embed_of(graphs):
     return wire.EmbedRequest(graphs=[encode_graph(CHAIN)] * graphs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", [{"max_call_nodes": 14}, {"max_call_edges": 11}])
 def test_the_graphs_of_a_call_have_a_budget_together(embedder, index, bound):
     gate = Gate()
@@ -58,6 +59,7 @@ def test_the_graphs_of_a_call_have_a_budget_together(embedder, index, bound):
         assert len(client.search_many([CHAIN] * 5)) == 5
 
 
+@pytest.mark.slow
 def test_a_graph_that_is_too_large_spends_nothing_of_the_budget(embedder, index):
     with (
         live_server(embedder, index, max_nodes=5, max_call_nodes=9) as server,
@@ -110,6 +112,7 @@ def test_a_call_without_a_deadline_ends_too(embedder, index):
         gate.open()
 
 
+@pytest.mark.slow
 def test_large_requests_have_a_thread_of_their_own(embedder, index):
     gate = Gate()
     settings = {"heavy_bytes": embed_of(2).ByteSize() - 1}
@@ -126,6 +129,7 @@ def test_large_requests_have_a_thread_of_their_own(embedder, index):
         assert [len(call.result().results) for call in heavy] == [2, 2, 2]
 
 
+@pytest.mark.slow
 def test_large_requests_never_take_every_place(embedder, index):
     gate = Gate()
     with (
@@ -151,6 +155,7 @@ def test_large_requests_never_take_every_place(embedder, index):
         assert stub.Embed(embed_of(2)).results
 
 
+@pytest.mark.slow
 def test_a_large_request_that_waits_may_be_cancelled(embedder, index):
     gate = Gate()
     with (
@@ -167,6 +172,7 @@ def test_a_large_request_that_waits_may_be_cancelled(embedder, index):
         assert stub.Embed(embed_of(1)).results
 
 
+@pytest.mark.slow
 def test_a_server_whose_threads_do_not_get_on_is_not_ready_until_they_do(embedder, index):
     gate = Gate()
     with (
@@ -187,6 +193,7 @@ def test_a_server_whose_threads_do_not_get_on_is_not_ready_until_they_do(embedde
         watching.cancel()
 
 
+@pytest.mark.slow
 def test_heavy_threads_that_do_not_get_on_are_shown_and_small_calls_are_answered(embedder, index):
     gate = Gate()
     with (
@@ -206,6 +213,7 @@ def test_heavy_threads_that_do_not_get_on_are_shown_and_small_calls_are_answered
         wait_for(lambda: sample(server, "nar_pool_stuck", pool="heavy") == 0)
 
 
+@pytest.mark.slow
 def test_an_index_that_hangs_is_noticed_within_the_interval_and_comes_back(embedder, index):
     gate = Gate()
     gate.open()
@@ -265,6 +273,7 @@ class GatedGraphs(Known):
         return super().graphs(names, sources)
 
 
+@pytest.mark.slow
 def test_a_search_that_compares_graphs_takes_no_thread_of_plain_searches(embedder, index):
     gate = Gate()
     with (

@@ -67,6 +67,7 @@ def roles(embedder, written, tmp_path_factory):
         yield server
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [CHANGE, GONE], ids=["Upsert", "Delete"])
 @pytest.mark.parametrize(
     ("token", "code"),
@@ -88,6 +89,7 @@ def test_a_reader_is_refused_before_the_message_is_read(roles):
     assert caught.value.code() is grpc.StatusCode.PERMISSION_DENIED
 
 
+@pytest.mark.slow
 def test_a_server_takes_no_writes_unless_told_to(server):
     refused = sample(server, "nar_rpc_rejected_total", reason="forbidden")
     for change in (CHANGE, GONE):
@@ -104,6 +106,7 @@ def test_whoever_reaches_a_port_beyond_loopback_may_not_write():
     check_doors(ServerConfig.model_validate({**beyond, "token": "secret"}))
 
 
+@pytest.mark.slow
 def test_the_cache_of_the_atlas_takes_no_writes():
     config = NarConfig(server=ServerConfig(writable=True))
     with pytest.raises(ConfigError, match="name an index of your own with --uri"):

@@ -192,6 +192,7 @@ def test_a_call_of_too_many_nodes_is_refused(stub):
     assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
 
 
+@pytest.mark.slow
 def test_delete(stub, live, written):
     upsert(stub, new("mine:a"), new("mine:b"))
     before = sample(live, "nar_rpc_items_total", method="Delete", code="NOT_FOUND")
@@ -207,6 +208,7 @@ def test_delete(stub, live, written):
     assert sample(live, "nar_rpc_items_total", method="Delete", code="NOT_FOUND") == before + 2
 
 
+@pytest.mark.slow
 def test_one_architecture_named_twice_is_deleted_once(stub, written):
     upsert(stub, new())
     results = delete(stub, "mine:block", architecture_id("mine:block"), "mine:block")

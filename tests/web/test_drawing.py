@@ -43,6 +43,7 @@ def test_an_atlas_is_packed_with_its_map(small_work, tmp_path, how, is_drawn):
     assert (points is not None and points.shape == (20, 2)) is is_drawn
 
 
+@pytest.mark.slow
 def test_what_is_drawn_reads_back(atlas):
     vectors = np.stack([row.embedding for row in read_atlas(atlas).rows])
     assert read_map(atlas) == pytest.approx(coordinates(vectors))
@@ -54,6 +55,7 @@ def test_what_is_drawn_reads_back(atlas):
             assert uses.how_many([code]) == [len(rows)]
 
 
+@pytest.mark.slow
 def test_equal_vectors_give_an_equal_map_and_near_ones_lie_near():
     rng = np.random.default_rng(0)
     centres = np.repeat(np.eye(4, 16), 10, axis=0)
@@ -66,6 +68,7 @@ def test_equal_vectors_give_an_equal_map_and_near_ones_lie_near():
     assert (own[apart.argmin(axis=1)] == own).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "read"), [(MAP, read_map), (USES, read_uses)])
 def test_a_changed_byte_is_found(atlas, tmp_path, name, read):
     changed = Atlas(tmp_path / "atlas", atlas.corpus)

@@ -55,6 +55,7 @@ def test_names_are_suggested_by_words_and_likeness(server):
     assert names(server, "") == names(server, "%20") == []
 
 
+@pytest.mark.slow
 def test_the_map_says_what_the_index_says(items, columns):
     wanted = {each.labels.name: each.labels for each in items}
     assert set(columns["names"]) == set(wanted)
@@ -67,6 +68,7 @@ def test_the_map_says_what_the_index_says(items, columns):
     assert len(np.unique(points, axis=0)) >= 4
 
 
+@pytest.mark.slow
 def test_a_model_is_cut_as_the_library_cuts_it(server):
     graph = canonical(resnet([3]))
     cut = partition(graph)
@@ -102,6 +104,7 @@ def test_equal_networks_are_the_same(server):
     assert all(first == second for first, second in told["rows"])
 
 
+@pytest.mark.slow
 def test_what_a_design_is_like_is_said_as_the_command_says_it(server):
     query = {"architecture": "timm:deep", "partsIfNew": ["PART_RESEMBLANCE"], "parts": [2, 4]}
     _, _, answer = ask(server, "/v1/search", json.dumps({"queries": [query]}))
@@ -146,6 +149,7 @@ def test_what_is_refused_is_a_status(server, page, body, status):
     assert said["message"]
 
 
+@pytest.mark.slow
 def test_a_large_model_is_drawn_short(server):
     graph = MessageToDict(encode_graph(canonical(swin([2, 2, 1_000, 2]))))
     status, _, view = post(server, "model", graph=graph)
@@ -154,6 +158,7 @@ def test_a_large_model_is_drawn_short(server):
     assert len(view["drawn"]) < 60
 
 
+@pytest.mark.slow
 def test_pages_want_the_token_that_calls_want(indexed):
     _, embedder, _, index = indexed
     page = page_of(ServerConfig(), None, AtlasExtras())
@@ -207,6 +212,7 @@ def refusals(connections):
     return [int(one.recv(4096, socket.MSG_PEEK).split()[1]) for one in answered]
 
 
+@pytest.mark.slow
 def test_slow_files_take_no_place_of_a_call_and_few_wait(indexed):
     _, embedder, _, index = indexed
     bounds = {"max_in_flight": 1, "web_port": 0}
@@ -222,6 +228,7 @@ def test_slow_files_take_no_place_of_a_call_and_few_wait(indexed):
         assert ask(server, "/page/names?text=bert", method="GET")[0] == 200
 
 
+@pytest.mark.slow
 def test_bodies_that_do_not_end_are_few(indexed):
     _, embedder, _, index = indexed
     page = page_of(ServerConfig(uploads=2, max_upload_s=120), None, AtlasExtras())

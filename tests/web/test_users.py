@@ -65,6 +65,7 @@ def page_server(counted_atlas):
         yield live
 
 
+@pytest.mark.slow
 def test_the_command_and_the_page_say_the_same_of_every_block(
     counted_atlas, page_server, tmp_path, monkeypatch
 ):

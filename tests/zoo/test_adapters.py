@@ -1,5 +1,6 @@
 """Adapters of low rank (LoRA), captured for real: at inference they are the network they adapt."""
 
+import pytest
 import torch
 from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
@@ -41,6 +42,7 @@ def factory(names="qkv"):
 """
 
 
+@pytest.mark.slow
 def test_an_adapted_vision_transformer_is_the_one_of_timm(tmp_path):
     file = tmp_path / "adapted.py"
     file.write_text(ADAPTED_VIT)

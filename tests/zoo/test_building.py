@@ -58,6 +58,7 @@ def test_warnings_of_a_library_stay_inside():
     assert capture_plan("noisy", plan).graph.nodes == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["timm:test_resnet", "vit_pytorch:simple_vit.SimpleViT"])
 def test_a_surgery_changes_the_models_of_any_source_before_they_are_captured(name):
     def surgery(module, inputs):

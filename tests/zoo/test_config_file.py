@@ -46,11 +46,13 @@ def test_it_is_built_without_weights(read):
     assert read(BERT | {"num_hidden_layers": 3}).exact != item.exact
 
 
+@pytest.mark.slow
 def test_without_a_class_it_is_the_bare_model(read):
     bare = {key: value for key, value in BERT.items() if key != "architectures"}
     assert read(bare).parameters < read(BERT).parameters + 64 * 64 + 64
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("said", "reason"),
     [
@@ -66,6 +68,7 @@ def test_what_is_no_configuration_is_told(read, said, reason):
         read(said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("said", "labels"),
     [

@@ -28,6 +28,7 @@ def test_the_space_has_as_many_cells_as_choices():
     assert GENOTYPE_COUNT == CELL_COUNT**2
 
 
+@pytest.mark.slow
 @given(st.integers(0, GENOTYPE_COUNT - 1))
 def test_number_and_text_are_two_names_of_one_genotype(index):
     genotype = genotype_at(index)

@@ -29,6 +29,7 @@ def test_all_codes_of_a_node_are_used():
     assert codes_of(GENOTYPE_COUNT - 1) == tuple(count - 1 for count in NODE_COUNTS) * 2
 
 
+@pytest.mark.slow
 @given(indices)
 @settings(deadline=None)
 def test_edits_come_in_the_order_of_the_records(index):

@@ -39,6 +39,7 @@ def rows(shipped):
     return shipped.to_pylist()
 
 
+@pytest.mark.slow
 def test_it_has_five_distances_of_30_000_members(shipped):
     assert shipped.num_rows == len(DISTANCES) * MEMBERS
     assert Counter(shipped["distance"].to_pylist()) == dict.fromkeys(DISTANCES, MEMBERS)
@@ -60,6 +61,7 @@ def test_a_class_has_the_same_centre_at_every_distance(shipped):
     assert min(distance for distance in distances if distance) >= CENTRE_DISTANCE
 
 
+@pytest.mark.slow
 def test_every_member_lies_as_far_from_its_centre_as_it_says(rows):
     """All 150,000, by tables; the next test holds the tables against the records."""
     code_of = [{text: code for code, text in enumerate(node_texts(n))} for n in range(NODES)]
@@ -83,6 +85,7 @@ def test_every_member_lies_as_far_from_its_centre_as_it_says(rows):
     assert wrong == []
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(deadline=None)
 def test_the_distance_of_any_row_is_its_edit_distance(rows, data):

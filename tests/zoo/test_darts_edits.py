@@ -37,6 +37,7 @@ def searched_distances(start, number):
     return distances
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [0, 1, 2])
 def test_distance_is_the_length_of_the_shortest_way(number):
     for start in nodes(number):
@@ -65,6 +66,7 @@ def test_the_cheaper_pairing_counts(one, other, distance):
     assert node_distance(node(one), node(other)) == distance
 
 
+@pytest.mark.slow
 @given(genotypes)
 def test_there_are_120_different_edits_each_one_away(genotype):
     edited = set(edited_genotypes(genotype))
@@ -72,6 +74,7 @@ def test_there_are_120_different_edits_each_one_away(genotype):
     assert {edit_distance(genotype, other) for other in edited} == {1}
 
 
+@pytest.mark.slow
 @given(genotypes, genotypes, genotypes)
 def test_distance_is_a_metric(one, other, third):
     assert (edit_distance(one, other) == 0) == (one == other)
@@ -79,6 +82,7 @@ def test_distance_is_a_metric(one, other, third):
     assert edit_distance(one, third) <= edit_distance(one, other) + edit_distance(other, third)
 
 
+@pytest.mark.slow
 @given(genotypes, st.lists(st.integers(0, 119), max_size=6))
 def test_so_many_edits_lead_no_farther(genotype, numbers):
     edited = genotype

@@ -94,6 +94,7 @@ def test_every_edit_makes_another_design(index, number):
     assert topology_fingerprint(before) != topology_fingerprint(after)
 
 
+@pytest.mark.slow
 @given(indices)
 @example(0)
 @example(GENOTYPE_COUNT - 1)

@@ -14,6 +14,7 @@ def test_the_table_names_every_network_once():
     assert len(names) == len(set(names)) > 35
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("net", "family"),
     [

@@ -30,6 +30,7 @@ def test_sides_are_as_many_as_there_are_dimensions():
     assert shape_of([1, {"sides": 96}], known) == (1, 96, 96, 96)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 5), max_size=4))
 def test_numbers_stand_for_themselves(extents):
     tensor = made(extents, known)

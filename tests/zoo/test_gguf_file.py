@@ -64,6 +64,7 @@ def test_its_network_is_that_of_the_configuration(tmp_path, family):
     )
 
 
+@pytest.mark.slow
 def test_experts_make_a_mixtral(tmp_path):
     more = {"llama.expert_count": 4, "llama.expert_used_count": 2, "general.file_type": 1}
     file = write_gguf(tmp_path / "m.gguf", {**LLAMA, **more}, SHAPES)

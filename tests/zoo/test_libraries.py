@@ -15,11 +15,13 @@ def test_versions_name_the_distribution():
     assert version == import_library("timm").__version__
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distribution", ["", "open_clip_torch"])
 def test_a_distribution_of_another_name_is_found_named_or_not(distribution):
     assert library_version("open_clip", distribution).startswith("open_clip_torch ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ask", [import_library, library_version])
 def test_a_missing_library_names_the_extra_of_its_name(ask):
     with pytest.raises(MissingLibraryError, match=r"pip install '\.\[no_such_library\]'"):

@@ -7,6 +7,7 @@ from nar.own import capture_architecture, resolve
 from nar.zoo.sources import list_specs
 
 
+@pytest.mark.slow
 def test_data_sets_with_other_classes_stand_apart_and_schedules_do_not():
     names = list_specs("mmseg")
     assert len(names) == len(set(names)) > 150
@@ -27,6 +28,7 @@ def test_a_segmenter_is_its_head_on_its_backbone():
     assert 3.6e6 < architecture.graph.parameters < 4.0e6
 
 
+@pytest.mark.slow
 def test_a_backbone_may_come_from_another_library():
     labels = resolve("mmseg:convnext/convnext-tiny_upernet_8xb2-amp-160k_ade20k-512x512").labels
     assert (labels.family, labels.backbone) == ("upernet", "convnext")

@@ -32,6 +32,7 @@ def test_networks_get_their_arguments_and_inputs(net, task):
     assert architecture.labels.task == task
 
 
+@pytest.mark.slow
 def test_two_and_three_dimensions_share_a_topology():
     flat, deep = (capture_architecture(f"monai:UNet/{dims}d").architecture for dims in (2, 3))
     assert flat.topology == deep.topology

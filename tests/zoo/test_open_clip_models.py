@@ -6,6 +6,7 @@ from nar.base.errors import UnknownArchitectureError
 from nar.zoo.sources.open_clip import OPEN_CLIP
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "family", "parameters"),
     [

@@ -92,6 +92,7 @@ def test_models_of_an_installed_package_are_found_by_name(installed, on_path):
         resolve("private:narow")
 
 
+@pytest.mark.slow
 def test_they_are_listed_and_selected(installed, on_path):
     on_path(installed)
     assert source_names()[-1] == "private"
@@ -100,6 +101,7 @@ def test_they_are_listed_and_selected(installed, on_path):
     assert licences()["private_zoo"] == "LicenseRef-Proprietary"
 
 
+@pytest.mark.slow
 def test_no_package_is_imported_before_a_name_asks_for_it(tmp_path, on_path):
     code = (EXAMPLE / "private_zoo.py").read_text().replace('name="private"', 'name="late"')
     register(tmp_path, "late = another_zoo:SOURCE", code=code)

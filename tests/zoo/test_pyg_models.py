@@ -13,6 +13,7 @@ def test_every_name_is_listed_once_and_resolves():
     assert all(resolve(name).labels.name == name for name in names[::10])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "family", "parameters"),
     [

@@ -106,6 +106,7 @@ def test_what_no_extra_installs_is_told_to_whoever_misses_it():
     }
 
 
+@pytest.mark.slow
 def test_one_extra_installs_what_all_sources_need():
     everything = {name: each for name, each in EXTRAS.items() if name not in NO_SOURCES}
     needed = set[str]().union(*map(needed_by, SOURCES))

@@ -23,6 +23,7 @@ def test_the_demo_leaves_out_the_model_it_asks_for():
     assert "timm:convnext_tiny" not in select("demo").names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["timm", "torchvision", "transformers"])
 def test_a_source_selects_all_it_has(source):
     assert list(select(source).names) == list_specs(source)

@@ -60,6 +60,7 @@ def test_heads_and_head_sizes_of_attention_are_known_as_the_page_says(source, of
     assert f"of {sum(known) / len(known):.3f} of the {len(known):,} {of_rows}" in page
 
 
+@pytest.mark.slow
 def test_published_designs_are_one_topology_in_several_libraries(cards):
     topology = {card.labels.name: card.topology for of in cards.values() for card in of.values()}
     agreeing = 0
@@ -89,6 +90,7 @@ def test_a_slice_of_each_source_is_captured_as_it_was(source, cards, check_as_sh
         check_as_shipped(capture_architecture(card.labels.name).architecture)
 
 
+@pytest.mark.slow
 def test_its_inference_fingerprints_are_those_of_its_graphs():
     path = shipped_corpus() / "torchvision-000.parquet"
     stored = pq.read_table(path, columns=["inference"])  # reading cards would mend what is stale

@@ -7,6 +7,7 @@ from nar.zoo.sources.smp import DILATED, PYRAMID, SMP, TOKENS, encoders
 from nar.zoo.sources.timm import timm_backbones
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "family", "backbone", "parameters"),
     [

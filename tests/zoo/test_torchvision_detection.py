@@ -32,6 +32,7 @@ def test_a_segmentation_head_stands_on_a_dilated_backbone(head):
     assert spec.capture().unknown_operators == {}
 
 
+@pytest.mark.slow
 def test_the_heads_over_regions_read_the_map_that_each_region_belongs_to():
     build = import_library("torchvision.models.detection").fasterrcnn_mobilenet_v3_large_320_fpn
     with torch.device("meta"):
@@ -43,6 +44,7 @@ def test_the_heads_over_regions_read_the_map_that_each_region_belongs_to():
     assert (scores.shape, boxes.shape) == ((150, 91), (150, 364))
 
 
+@pytest.mark.slow
 def test_maps_are_channels_first_whatever_the_model_gives():
     with torch.device("meta"):
         maps = TimmMaps("swin_tiny_patch4_window7_224", {"fine": -4, "coarse": -1})

@@ -6,6 +6,7 @@ from nar.own import capture_architecture
 from nar.zoo.sources import list_specs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "family", "task", "parameters"),
     [
@@ -37,6 +38,7 @@ def test_a_detector_costs_what_is_published():
     assert round(flops / 2e9, 3) == 34.858
 
 
+@pytest.mark.slow
 def test_quantisation_does_not_change_the_design():
     quantised, plain = (
         capture_architecture(f"torchvision:{prefix}shufflenet_v2_x1_0").architecture

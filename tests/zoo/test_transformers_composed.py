@@ -18,6 +18,7 @@ def test_names_are_unique_and_say_kind_and_parts() -> None:
     assert "transformers_composed:detr/resnet-50" in names
 
 
+@pytest.mark.slow
 def test_every_part_has_a_family() -> None:
     parts = {part for made in compositions().values() for part in made.parts}
     assert all(family_of_part(part) for part in parts)
@@ -61,6 +62,7 @@ def test_a_name_that_the_table_does_not_have_is_refused() -> None:
         TRANSFORMERS_COMPOSED.resolve("transformers_composed:detr/gpt2")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

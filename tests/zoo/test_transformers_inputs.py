@@ -80,6 +80,7 @@ def test_inputs_have_the_layout_of_their_model(model_type, class_name, name, sha
     assert shapes_of(model_type, class_name)[name] == shape
 
 
+@pytest.mark.slow
 def test_a_model_of_text_or_sound_is_given_one_of_them():
     """A mask cannot be over both."""
     assert "input_features" not in inputs_of("seamless_m4t", "SeamlessM4TModel")

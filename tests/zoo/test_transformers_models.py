@@ -89,6 +89,7 @@ def test_images_have_the_size_of_the_configuration(model_type, size):
     assert image_size(default_config(model_type)) == size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pair", "block"),
     [
@@ -115,6 +116,7 @@ def test_a_mixture_of_experts_is_captured_whole_without_its_weights():
     assert graph.parameters == 46_702_792_704
 
 
+@pytest.mark.slow
 def test_control_flow_on_values_is_followed_at_full_size():
     """The classifier of BART looks for the last end-of-sequence token."""
     graph = capture_architecture(
@@ -152,6 +154,7 @@ def parameters_of(model_type, class_name):
         return sum(parameter.numel() for parameter in model.parameters())
 
 
+@pytest.mark.slow
 def test_an_image_and_its_text_are_one_graph_with_all_its_parameters():
     class_name = "Qwen2_5_VLForConditionalGeneration"
     capture = capture_config("a", class_name, partial(shallow, "qwen2_5_vl"))
@@ -159,21 +162,25 @@ def test_an_image_and_its_text_are_one_graph_with_all_its_parameters():
     assert capture.graph.parameters == parameters_of("qwen2_5_vl", class_name)
 
 
+@pytest.mark.slow
 def test_a_class_of_a_part_takes_its_part_of_the_configuration():
     name = "transformers:mllama/MllamaVisionModel"
     assert capture_architecture(name).architecture.block == "attention"
 
 
+@pytest.mark.slow
 def test_a_head_that_stands_on_any_model_takes_the_width_of_that_model():
     capture = capture_config("a", "JevForDecision", partial(shallow, "qwen2"))
     assert capture.graph.parameters > parameters_of("qwen2", "Qwen2Model")
 
 
+@pytest.mark.slow
 def test_an_encoder_by_itself_needs_no_decoder():
     name = "transformers:t5gemma/T5GemmaEncoderModel"
     assert capture_architecture(name).architecture.graph.parameters
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pair",
     [

@@ -61,6 +61,7 @@ def test_every_swept_field_is_one_of_its_configuration_and_has_a_reason() -> Non
     assert all(size.cite and task_of_classes(size) for size in settings.values())
 
 
+@pytest.mark.slow
 def test_a_setting_reaches_the_configuration_and_is_no_published_model() -> None:
     config = published_config(swept_settings()["deepseek_v3", "q_lora_rank=null"])
     assert config.q_lora_rank is None
@@ -77,6 +78,7 @@ def test_what_only_a_head_reads_is_set_under_that_head_alone() -> None:
     assert len(task_of_classes(swept_settings()["llama", "mlp_bias=true"])) > 3
 
 
+@pytest.mark.slow
 def test_checkpoints_with_the_classes_of_their_data_stand_beside_those_with_two() -> None:
     size = with_trained_labels()["vit-base-patch16-224,num_labels=1000"]
     assert published_config(size).num_labels == 1_000
@@ -99,6 +101,7 @@ def test_a_configuration_is_made_anew_each_time() -> None:
     assert published_config(size).vision_config.hidden_size == 1024
 
 
+@pytest.mark.slow
 def test_names_are_unique_and_name_the_checkpoint() -> None:
     names = [name for name in TRANSFORMERS.specs() if "@" in name]
     assert len(names) == len(set(names)) > 2000
@@ -117,6 +120,7 @@ def test_the_labels_of_a_published_model_name_type_and_task() -> None:
     assert (labels.family, labels.task, labels.tier) == ("llama", "text-generation", "named")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

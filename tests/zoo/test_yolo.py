@@ -48,11 +48,13 @@ def test_a_network_has_the_parameters_that_were_published(name):
     assert parameters(name) == PUBLISHED[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MILLIONS)
 def test_yolov10_has_what_its_paper_says(name):
     assert parameters(name) / 1e6 == pytest.approx(MILLIONS[name], abs=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "shapes"),
     [

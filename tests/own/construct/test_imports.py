@@ -240,6 +240,7 @@ def test_what_a_file_fails_to_make_is_named_where_it_is_needed(tmp_path):
         Asked(f"{tmp_path}/net.py:Net", IMAGE)
 
 
+@pytest.mark.slow
 def test_sources_of_cuda_are_not_compiled(tmp_path):
     net = """
 from torch import nn

@@ -111,6 +111,7 @@ def test_statement_after_statement_that_copies_is_left_out(tmp_path):
     assert len(copied) == 2
 
 
+@pytest.mark.slow
 def test_a_loop_that_fails_for_another_reason_is_not_left_out(tmp_path):
     text = BY_PLACE.replace("pretrained=True", "pretrained=False")
     with pytest.raises(CaptureError, match="not subscriptable"):

@@ -323,6 +323,7 @@ class Captions(nn.Module):
         return self.out(said + self.table(captions[order])[:, : max(lengths.tolist())])
 
 
+@pytest.mark.slow
 def test_lengths_may_stand_in_a_column():
     found = infer_inputs("module", Captions()).texts
     assert list(found) == ["captions=1x32:int64", "caption_lengths=1x1:int64"]

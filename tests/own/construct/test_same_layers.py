@@ -81,6 +81,7 @@ def test_a_norm_of_a_sum(name, wanted):
     torch.testing.assert_close(result, wanted(total, (8,), weight))
 
 
+@pytest.mark.slow
 def test_spectrograms_of_a_sound_that_nobody_installed_are_computed(tmp_path, monkeypatch):
     code = """
 from torch import nn

@@ -337,6 +337,7 @@ class Net(nn.Module):
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("code", "files", "weights"), WAYS.values(), ids=list(WAYS))
 def test_where_one_way_leads_nowhere_the_next_is_taken(tmp_path, monkeypatch, code, files, weights):
     files = {"README.md": "# Net\n", "net.py": f"from torch import nn\n{code}", **files}
@@ -344,6 +345,7 @@ def test_where_one_way_leads_nowhere_the_next_is_taken(tmp_path, monkeypatch, co
     assert Asked("net.py:Net").weights == weights
 
 
+@pytest.mark.slow
 def test_of_ways_that_all_lead_nowhere_the_first_is_told(tmp_path, monkeypatch):
     files = {
         "net.py": """

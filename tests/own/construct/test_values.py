@@ -742,6 +742,7 @@ BLOCKS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parameters", "line", "inner", "outer", "times", "weights"), BLOCKS.values(), ids=list(BLOCKS)
 )

@@ -68,6 +68,7 @@ def test_models_of_libraries_are_built_without_their_weights(tmp_path, built):
     assert len(found.skipped) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("built", "kind"),
     [
