@@ -16,7 +16,7 @@ import numpy as np
 
 from nar.capture.keras_file import (
     KerasFile,
-    Layer,
+    KerasLayer,
     Reference,
     SmallError,
     check_library,
@@ -78,7 +78,7 @@ class Value:
 
 
 Given: TypeAlias = list[Any]  # values and plain arguments of a call
-Rule: TypeAlias = "Callable[[_Writing, Layer, Given, Mapping[str, Any]], Value | list[Value]]"
+Rule: TypeAlias = "Callable[[_Writing, KerasLayer, Given, Mapping[str, Any]], Value | list[Value]]"
 
 
 class _Writing:
@@ -113,7 +113,7 @@ class _Writing:
         extents = [self._extent if each is None else int(each) for each in shape[1:]]
         return checked((1, *extents))
 
-    def run(self, model: Layer, given: Sequence[Value]) -> list[Value]:
+    def run(self, model: KerasLayer, given: Sequence[Value]) -> list[Value]:
         """Run a model: the values of its results."""
         if len(self.path) >= _MOST_DEPTH:
             raise ValueError(f"wanted at most {_MOST_DEPTH} models in each other, came more")
@@ -126,14 +126,14 @@ class _Writing:
         finally:
             self.path.pop()
 
-    def _sequence(self, model: Layer, given: Sequence[Value]) -> Value:
+    def _sequence(self, model: KerasLayer, given: Sequence[Value]) -> Value:
         value = given[0]
         for layer in model.layers():
             if layer.kind != "InputLayer":
                 value = self.call(layer, [value], {})[0]
         return value
 
-    def _graph(self, model: Layer, given: Sequence[Value]) -> list[Value]:
+    def _graph(self, model: KerasLayer, given: Sequence[Value]) -> list[Value]:
         layers = {layer.name: layer for layer in model.layers()}
         calls = _Calls(layers, model.ends("output_layers"))
         values = {
@@ -152,7 +152,7 @@ class _Writing:
 
     def call(
         self,
-        layer: Layer,
+        layer: KerasLayer,
         given: Given,
         named: Mapping[str, Any],
         results: Sequence[Any] = (None,),
@@ -172,7 +172,7 @@ class _Writing:
 
     def unknown(
         self,
-        layer: Layer,
+        layer: KerasLayer,
         given: Given,
         named: Mapping[str, Any],
         results: Sequence[Any] = (None,),
@@ -199,7 +199,7 @@ class _Writing:
         self._named += 1
         return f"{name} result {self._named}"
 
-    def weight(self, layer: Layer, name: str, shape: Shape) -> str:
+    def weight(self, layer: KerasLayer, name: str, shape: Shape) -> str:
         """A weight of a layer; called again, a layer has the same weights."""
         return self.writer.weight("/".join([*self.path, layer.name, name]), checked(shape))
 
@@ -215,7 +215,7 @@ class _Writing:
         order = (0, rank - 1, *range(1, rank - 1))
         return value.name if value.is_first else self.writer.transposed(value.name, order)
 
-    def map_of(self, layer: Layer, value: Value) -> tuple[str, int, Shape]:
+    def map_of(self, layer: KerasLayer, value: Value) -> tuple[str, int, Shape]:
         """A map of features with channels first: its name, its channels, its places."""
         if len(value.shape) < 3:
             raise ValueError(f"wanted places before {layer.name}, came the shape {value.shape}")
@@ -278,7 +278,7 @@ class _Calls:
         ends: Its results.
     """
 
-    def __init__(self, layers: Mapping[str, Layer], ends: Sequence[Reference]) -> None:
+    def __init__(self, layers: Mapping[str, KerasLayer], ends: Sequence[Reference]) -> None:
         self._layers = layers
         self._read = {
             (layer.name, at): tuple(call.references())
@@ -356,7 +356,7 @@ def values_of(tree: Any) -> list[Value]:  # noqa: ANN401
 _WHOLE: Final = ("int", "uint", "bool")
 
 
-def _inputs(model: Layer) -> Iterator[tuple[Sequence[int | None], bool]]:
+def _inputs(model: KerasLayer) -> Iterator[tuple[Sequence[int | None], bool]]:
     """Shape of each input of a model, and whether it is of floats."""
     layers = model.layers()
     by_name = {layer.name: layer for layer in layers}
@@ -377,7 +377,7 @@ def _inputs(model: Layer) -> Iterator[tuple[Sequence[int | None], bool]]:
         yield shape, not (looked_up or (is_whole and not set(readers) & _FLOAT_READERS))
 
 
-def _readers(layers: Sequence[Layer], source: Layer, *, is_graph: bool) -> list[str]:
+def _readers(layers: Sequence[KerasLayer], source: KerasLayer, *, is_graph: bool) -> list[str]:
     """The classes of the layers that read an input."""
     if not is_graph:
         return [each.kind for each in layers if each.kind != "InputLayer"][:1]
@@ -392,11 +392,11 @@ _LOOKED_UP: Final = frozenset({"Embedding", "ReversibleEmbedding"})
 _FLOAT_READERS: Final = frozenset({"Rescaling", "Normalization", "Conv2D", "Resizing"})
 
 
-def _is_first(layer: Layer) -> bool:
+def _is_first(layer: KerasLayer) -> bool:
     return layer.stated.get("data_format") == "channels_first"
 
 
-def _made(layer: Layer, name: str, channels: int, places: Shape) -> Value:
+def _made(layer: KerasLayer, name: str, channels: int, places: Shape) -> Value:
     """A map of features that has the name with channels first."""
     if _is_first(layer):
         return Value(name, (1, channels, *places))
@@ -412,7 +412,7 @@ def _sizes(stated: Any, rank: int) -> list[int]:  # noqa: ANN401
 
 
 def _window(
-    layer: Layer, places: Shape, kernel: Sequence[int], strides: Sequence[int]
+    layer: KerasLayer, places: Shape, kernel: Sequence[int], strides: Sequence[int]
 ) -> tuple[dict[str, Any], Shape]:
     """The attributes of a window, and the places of its result."""
     dilations = _sizes(layer.stated.get("dilation_rate", 1), len(kernel))
@@ -433,7 +433,7 @@ def _window(
 
 def _convolved(
     net: _Writing,
-    layer: Layer,
+    layer: KerasLayer,
     value: Value,
     name: str,
     weight: tuple[Shape, int],
@@ -454,7 +454,7 @@ def _convolved(
     return _made(layer, net.writer.node("Conv", operands, group=groups, **stated), shape[0], made)
 
 
-def _conv(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]) -> Value:
+def _conv(net: _Writing, layer: KerasLayer, given: Given, _: Mapping[str, Any]) -> Value:
     stated = layer.stated
     channels, places = net.map_of(layer, given[0])[1:]
     groups, kernel = int(stated.get("groups", 1)), _sizes(stated["kernel_size"], len(places))
@@ -464,7 +464,7 @@ def _conv(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]) -> Va
     return net.activated(value, stated.get("activation"))
 
 
-def _depthwise(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]) -> Value:
+def _depthwise(net: _Writing, layer: KerasLayer, given: Given, _: Mapping[str, Any]) -> Value:
     """A convolution of each channel; a separable one mixes them after it."""
     stated = layer.stated
     channels, places = net.map_of(layer, given[0])[1:]
@@ -481,7 +481,7 @@ def _depthwise(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]) 
     return net.activated(value, stated.get("activation"))
 
 
-def _transposed_conv(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]) -> Value:
+def _transposed_conv(net: _Writing, layer: KerasLayer, given: Given, _: Mapping[str, Any]) -> Value:
     stated = layer.stated
     source, channels, places = net.map_of(layer, given[0])
     kernel = _sizes(stated["kernel_size"], len(places))
@@ -509,7 +509,7 @@ def _transposed_conv(net: _Writing, layer: Layer, given: Given, _: Mapping[str, 
 
 
 def _pool(operator: str) -> Rule:
-    def rule(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]) -> Value:
+    def rule(net: _Writing, layer: KerasLayer, given: Given, _: Mapping[str, Any]) -> Value:
         source, channels, places = net.map_of(layer, given[0])
         size = _sizes(layer.stated.get("pool_size", 2), len(places))
         strides = _sizes(layer.stated.get("strides") or size, len(places))
@@ -520,7 +520,7 @@ def _pool(operator: str) -> Rule:
 
 
 def _global_pool(operator: str) -> Rule:
-    def rule(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]) -> Value:
+    def rule(net: _Writing, layer: KerasLayer, given: Given, _: Mapping[str, Any]) -> Value:
         source, channels, places = net.map_of(layer, given[0])
         name = net.writer.node(operator, [source])
         value = _made(layer, name, channels, (1,) * len(places))
@@ -531,7 +531,7 @@ def _global_pool(operator: str) -> Rule:
 
 
 def _linear(
-    net: _Writing, layer: Layer, value: Value, name: str, units: int, *, is_biased: bool
+    net: _Writing, layer: KerasLayer, value: Value, name: str, units: int, *, is_biased: bool
 ) -> Value:
     """A linear layer over the last axis."""
     weight = net.weight(layer, name, (value.shape[-1], units))
@@ -541,7 +541,7 @@ def _linear(
     return Value(made, (*value.shape[:-1], units))
 
 
-def _dense(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]) -> Value:
+def _dense(net: _Writing, layer: KerasLayer, given: Given, _: Mapping[str, Any]) -> Value:
     stated = layer.stated
     biased = bool(stated.get("use_bias", True))
     value = _linear(net, layer, given[0], "kernel", int(stated["units"]), is_biased=biased)
@@ -549,7 +549,7 @@ def _dense(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]) -> V
 
 
 def _einsum_dense(
-    net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]
+    net: _Writing, layer: KerasLayer, given: Given, _: Mapping[str, Any]
 ) -> Value | list[Value]:
     """A contraction with a weight; over the last axes, it is a linear layer."""
     stated, value = layer.stated, given[0]
@@ -598,7 +598,7 @@ def _einsum_dense(
     return net.activated(result, stated.get("activation"))
 
 
-def _embedding(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]) -> Value:
+def _embedding(net: _Writing, layer: KerasLayer, given: Given, _: Mapping[str, Any]) -> Value:
     width = int(layer.stated["output_dim"])
     table = net.weight(layer, "table", (int(layer.stated["input_dim"]), width))
     name = net.writer.node("Gather", [table, net.last(given[0])], axis=0)
@@ -610,7 +610,7 @@ def _axes(stated: Any, rank: int) -> list[int]:  # noqa: ANN401
     return sorted(int(axis) % rank for axis in axes)
 
 
-def _scales(net: _Writing, layer: Layer, names: tuple[str, str], width: int) -> list[str]:
+def _scales(net: _Writing, layer: KerasLayer, names: tuple[str, str], width: int) -> list[str]:
     """The scale and the shift of a norm; a scale of ones where it has a shift alone."""
     has_scale = layer.stated.get(names[0], True)
     has_shift = layer.stated.get(names[1], True)
@@ -624,7 +624,7 @@ def _scales(net: _Writing, layer: Layer, names: tuple[str, str], width: int) -> 
     return [scale]
 
 
-def _batch_norm(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]) -> Value:
+def _batch_norm(net: _Writing, layer: KerasLayer, given: Given, _: Mapping[str, Any]) -> Value:
     value, rank = given[0], len(given[0].shape)
     (axis,) = _axes(layer.stated.get("axis", -1), rank)
     width = value.shape[axis]
@@ -641,7 +641,7 @@ def _batch_norm(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any])
     return Value(name, value.shape, is_first=True)
 
 
-def _layer_norm(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]) -> Value:
+def _layer_norm(net: _Writing, layer: KerasLayer, given: Given, _: Mapping[str, Any]) -> Value:
     """A norm over axes; where they are not the last, they are brought there and back."""
     value, rank = given[0], len(given[0].shape)
     axes = _axes(layer.stated.get("axis", -1), rank)
@@ -668,7 +668,7 @@ def _layer_norm(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any])
     return Value(name, value.shape)
 
 
-def _group_norm(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]) -> Value:
+def _group_norm(net: _Writing, layer: KerasLayer, given: Given, _: Mapping[str, Any]) -> Value:
     value, rank = given[0], len(given[0].shape)
     (axis,) = _axes(layer.stated.get("axis", -1), rank)
     width, groups = value.shape[axis], int(layer.stated.get("groups", 32))
@@ -683,7 +683,7 @@ def _group_norm(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any])
     return Value(name, value.shape, is_first=is_first)
 
 
-def _relu(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]) -> Value:
+def _relu(net: _Writing, layer: KerasLayer, given: Given, _: Mapping[str, Any]) -> Value:
     most, slope = layer.stated.get("max_value"), layer.stated.get("negative_slope") or 0.0
     slope = slope or layer.stated.get("alpha") or 0.0
     if isinstance(slope, Mapping):
@@ -697,12 +697,12 @@ def _relu(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]) -> Va
     return net.each("Clip", given[0], net.numbers(0.0), net.numbers(float(most)))
 
 
-def _leaky(net: _Writing, layer: Layer, given: Given, named: Mapping[str, Any]) -> Value:
+def _leaky(net: _Writing, layer: KerasLayer, given: Given, named: Mapping[str, Any]) -> Value:
     stated = {"negative_slope": 0.3, **layer.stated}  # the default of Keras
     return _relu(net, replace(layer, stated=stated), given, named)
 
 
-def _prelu(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]) -> Value:
+def _prelu(net: _Writing, layer: KerasLayer, given: Given, _: Mapping[str, Any]) -> Value:
     value = given[0]
     shared = set(layer.stated.get("shared_axes") or ())
     shape = tuple(1 if at in shared else extent for at, extent in enumerate(value.shape) if at)
@@ -713,7 +713,7 @@ def _prelu(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]) -> V
     return net.each("PRelu", value, slope)
 
 
-def _softmax(net: _Writing, layer: Layer, given: Given, named: Mapping[str, Any]) -> Value:
+def _softmax(net: _Writing, layer: KerasLayer, given: Given, named: Mapping[str, Any]) -> Value:
     axis = named.get("axis", layer.stated.get("axis", -1))
     value, shape = net.last(given[0]), given[0].shape
     axes = _axes(axis, len(shape))
@@ -729,34 +729,34 @@ def _softmax(net: _Writing, layer: Layer, given: Given, named: Mapping[str, Any]
     return Value(net.writer.transposed(value, back), shape)
 
 
-def _activation(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]) -> Value:
+def _activation(net: _Writing, layer: KerasLayer, given: Given, _: Mapping[str, Any]) -> Value:
     return net.activated(given[0], layer.stated.get("activation"))
 
 
-def _passed(_net: _Writing, _layer: Layer, given: Given, _: Mapping[str, Any]) -> Value:
+def _passed(_net: _Writing, _layer: KerasLayer, given: Given, _: Mapping[str, Any]) -> Value:
     """A layer that does nothing outside training."""
     value: Value = values_of(given)[0]
     return value
 
 
-def _flattened(net: _Writing, _layer: Layer, given: Given, _: Mapping[str, Any]) -> Value:
+def _flattened(net: _Writing, _layer: KerasLayer, given: Given, _: Mapping[str, Any]) -> Value:
     return net.same(given[0], (1, prod(given[0].shape[1:])))
 
 
-def _reshaped(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]) -> Value:
+def _reshaped(net: _Writing, layer: KerasLayer, given: Given, _: Mapping[str, Any]) -> Value:
     shape = [int(each or -1) for each in layer.stated["target_shape"]]
     known = prod(each for each in shape if each > 0)
     shape = [each if each > 0 else prod(given[0].shape[1:]) // known for each in shape]
     return net.same(given[0], (1, *shape))
 
 
-def _permuted(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]) -> Value:
+def _permuted(net: _Writing, layer: KerasLayer, given: Given, _: Mapping[str, Any]) -> Value:
     order = (0, *(int(each) for each in layer.stated["dims"]))
     shape = tuple(given[0].shape[axis] for axis in order)
     return Value(net.writer.transposed(net.last(given[0]), order), shape)
 
 
-def _repeated(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]) -> Value:
+def _repeated(net: _Writing, layer: KerasLayer, given: Given, _: Mapping[str, Any]) -> Value:
     shape = (1, int(layer.stated["n"]), given[0].shape[-1])
     lifted = net.same(given[0], (1, 1, shape[-1]))
     return Value(net.writer.node("Expand", [lifted.name, net.writer.numbers(shape)]), shape)
@@ -773,7 +773,7 @@ def _sides(stated: Any, rank: int) -> list[tuple[int, int]]:  # noqa: ANN401
     return [(int(before), int(after)) for before, after in found]
 
 
-def _padded(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]) -> Value:
+def _padded(net: _Writing, layer: KerasLayer, given: Given, _: Mapping[str, Any]) -> Value:
     source, channels, places = net.map_of(layer, given[0])
     sides = _sides(layer.stated.get("padding", 1), len(places))
     amounts = [0, 0, *(one for one, _ in sides), 0, 0, *(other for _, other in sides)]
@@ -782,7 +782,7 @@ def _padded(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]) -> 
     return _made(layer, name, channels, made)
 
 
-def _cropped(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]) -> Value:
+def _cropped(net: _Writing, layer: KerasLayer, given: Given, _: Mapping[str, Any]) -> Value:
     source, channels, places = net.map_of(layer, given[0])
     sides = _sides(layer.stated.get("cropping", 1), len(places))
     ends = [extent - after for extent, (_, after) in zip(places, sides, strict=True)]
@@ -792,7 +792,7 @@ def _cropped(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]) ->
     return _made(layer, name, channels, made)
 
 
-def _resized(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]) -> Value:
+def _resized(net: _Writing, layer: KerasLayer, given: Given, _: Mapping[str, Any]) -> Value:
     source, channels, places = net.map_of(layer, given[0])
     if "height" in layer.stated:
         made: Shape = (int(layer.stated["height"]), int(layer.stated["width"]))
@@ -807,7 +807,7 @@ def _resized(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]) ->
 def _merged(operator: str) -> Rule:
     """An operator over a list of values, or over two."""
 
-    def rule(net: _Writing, _layer: Layer, given: Given, named: Mapping[str, Any]) -> Value:
+    def rule(net: _Writing, _layer: KerasLayer, given: Given, named: Mapping[str, Any]) -> Value:
         flat = [each for part in given for each in (part if isinstance(part, list) else [part])]
         operands = [*flat, *(named[key] for key in ("x2", "y") if key in named)]
         if len(operands) < 2:
@@ -831,13 +831,13 @@ def _pair(net: _Writing, operator: str, one: Any, other: Any) -> Value:  # noqa:
     return Value(net.writer.node(operator, names), shape, is_first)
 
 
-def _average(net: _Writing, layer: Layer, given: Given, named: Mapping[str, Any]) -> Value:
+def _average(net: _Writing, layer: KerasLayer, given: Given, named: Mapping[str, Any]) -> Value:
     total = _merged("Add")(net, layer, given, named)
     assert isinstance(total, Value)
     return net.each("Div", total, net.numbers(float(len(values_of(given)))))
 
 
-def _joined(net: _Writing, layer: Layer, given: Given, named: Mapping[str, Any]) -> Value:
+def _joined(net: _Writing, layer: KerasLayer, given: Given, named: Mapping[str, Any]) -> Value:
     values = values_of(given)
     rank = len(values[0].shape)
     (axis,) = _axes(named.get("axis", layer.stated.get("axis", -1)), rank)
@@ -851,7 +851,7 @@ def _joined(net: _Writing, layer: Layer, given: Given, named: Mapping[str, Any])
     return Value(net.writer.node("Concat", names, axis=moved), tuple(shape), is_map)
 
 
-def _product(net: _Writing, layer: Layer, given: Given, named: Mapping[str, Any]) -> Value:
+def _product(net: _Writing, layer: KerasLayer, given: Given, named: Mapping[str, Any]) -> Value:
     """A product of matrices; `Dot` states over which axes."""
     one, other = values_of([given, named])[:2]
     names, shapes = [net.last(one), net.last(other)], [one.shape, other.shape]
@@ -884,7 +884,7 @@ def _heads(net: _Writing, value: Value, heads: int) -> str:
 
 def _attended(
     net: _Writing,
-    layer: Layer,
+    layer: KerasLayer,
     parts: tuple[Value, Value, Value],
     heads: tuple[int, int],
     named: Mapping[str, Any],
@@ -906,7 +906,7 @@ def _attended(
 
 
 def _multi_head(
-    net: _Writing, layer: Layer, given: Given, named: Mapping[str, Any]
+    net: _Writing, layer: KerasLayer, given: Given, named: Mapping[str, Any]
 ) -> Value | list[Value]:
     """Attention with its four linear layers, over the middle axes."""
     stated = layer.stated
@@ -937,7 +937,9 @@ def _multi_head(
     return net.same(result, (*query.shape[:-1], units))
 
 
-def _plain_attention(net: _Writing, layer: Layer, given: Given, named: Mapping[str, Any]) -> Value:
+def _plain_attention(
+    net: _Writing, layer: KerasLayer, given: Given, named: Mapping[str, Any]
+) -> Value:
     """Attention without linear layers: ``(query, value, key)``."""
     read = values_of(given)
     query, value, key = (*read, read[1])[:3]
@@ -954,13 +956,13 @@ _CELLS: Final[Mapping[str, tuple[str, int, int]]] = {
 
 
 def _recurrent(
-    net: _Writing, layer: Layer, given: Given, named: Mapping[str, Any]
+    net: _Writing, layer: KerasLayer, given: Given, named: Mapping[str, Any]
 ) -> Value | list[Value]:
     return _cells(net, layer, layer, given, named, "forward")
 
 
 def _both_ways(
-    net: _Writing, layer: Layer, given: Given, named: Mapping[str, Any]
+    net: _Writing, layer: KerasLayer, given: Given, named: Mapping[str, Any]
 ) -> Value | list[Value]:
     """A recurrent layer in both directions."""
     inner = layer_of(layer.stated["layer"])
@@ -972,8 +974,8 @@ def _both_ways(
 
 def _cells(
     net: _Writing,
-    owner: Layer,
-    layer: Layer,
+    owner: KerasLayer,
+    layer: KerasLayer,
     given: Given,
     named: Mapping[str, Any],
     direction: str,
@@ -1025,7 +1027,7 @@ _CELL_ACTIVATIONS: Final[Mapping[Any, str]] = {"relu": "Relu", "sigmoid": "Sigmo
 
 
 def _of_cell(
-    net: _Writing, layer: Layer, given: Given, named: Mapping[str, Any]
+    net: _Writing, layer: KerasLayer, given: Given, named: Mapping[str, Any]
 ) -> Value | list[Value]:
     """A loop over a cell, or over cells on each other."""
     cell = layer_of(layer.stated["cell"])
@@ -1043,7 +1045,7 @@ def _of_cell(
 
 
 def _at_each_time(
-    net: _Writing, layer: Layer, given: Given, named: Mapping[str, Any]
+    net: _Writing, layer: KerasLayer, given: Given, named: Mapping[str, Any]
 ) -> Value | list[Value]:
     """A layer at each place of the second axis, which lies with the batch meanwhile."""
     inner, value = layer_of(layer.stated["layer"]), given[0]
@@ -1060,14 +1062,14 @@ def _at_each_time(
 
 
 def _wrapped(
-    net: _Writing, layer: Layer, given: Given, named: Mapping[str, Any]
+    net: _Writing, layer: KerasLayer, given: Given, named: Mapping[str, Any]
 ) -> Value | list[Value]:
     """A layer whose weights are normed: the layer."""
     inner = replace(layer_of(layer.stated["layer"]), name=layer.name, key=layer.key)
     return net.call(inner, given, named)
 
 
-def _rescaled(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]) -> Value:
+def _rescaled(net: _Writing, layer: KerasLayer, given: Given, _: Mapping[str, Any]) -> Value:
     value = given[0]
     scale, offset = layer.stated.get("scale", 1.0), layer.stated.get("offset", 0.0)
     value = net.each("Mul", value, _constant(net, value, scale))
@@ -1083,13 +1085,13 @@ def _constant(net: _Writing, value: Value, numbers: Any) -> str:  # noqa: ANN401
     return net.writer.blank(shape)
 
 
-def _normalised(net: _Writing, _layer: Layer, given: Given, _: Mapping[str, Any]) -> Value:
+def _normalised(net: _Writing, _layer: KerasLayer, given: Given, _: Mapping[str, Any]) -> Value:
     """A mean is taken off, and a deviation divides: statistics that were measured."""
     value = net.each("Sub", given[0], _constant(net, given[0], [0.0] * given[0].shape[-1]))
     return net.each("Div", value, _constant(net, value, [0.0] * value.shape[-1]))
 
 
-def _scaled(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]) -> Value:
+def _scaled(net: _Writing, layer: KerasLayer, given: Given, _: Mapping[str, Any]) -> Value:
     """A learned scale of each channel."""
     value = given[0]
     width = value.shape[-1]
@@ -1098,18 +1100,18 @@ def _scaled(net: _Writing, layer: Layer, given: Given, _: Mapping[str, Any]) -> 
 
 
 def _plain(operator: str, **stated: Any) -> Rule:  # noqa: ANN401
-    def rule(net: _Writing, _layer: Layer, given: Given, named: Mapping[str, Any]) -> Value:
+    def rule(net: _Writing, _layer: KerasLayer, given: Given, named: Mapping[str, Any]) -> Value:
         return net.each(operator, values_of([given, named])[0], **stated)
 
     return rule
 
 
-def _squared(net: _Writing, _layer: Layer, given: Given, _: Mapping[str, Any]) -> Value:
+def _squared(net: _Writing, _layer: KerasLayer, given: Given, _: Mapping[str, Any]) -> Value:
     return net.each("Mul", given[0], given[0].name)
 
 
 def _reduced(operator: str) -> Rule:
-    def rule(net: _Writing, layer: Layer, given: Given, named: Mapping[str, Any]) -> Value:
+    def rule(net: _Writing, layer: KerasLayer, given: Given, named: Mapping[str, Any]) -> Value:
         value, stated = given[0], {**layer.stated, **named}
         rank = len(value.shape)
         axis = stated.get("axis", given[1] if len(given) > 1 else None)
@@ -1132,7 +1134,7 @@ def _reduced(operator: str) -> Rule:
     return rule
 
 
-def _in_shape(net: _Writing, layer: Layer, given: Given, named: Mapping[str, Any]) -> Value:
+def _in_shape(net: _Writing, layer: KerasLayer, given: Given, named: Mapping[str, Any]) -> Value:
     stated = {**layer.stated, **named}
     shape = stated.get("newshape", stated.get("shape", given[1] if len(given) > 1 else None))
     if not isinstance(shape, list) or any(not isinstance(each, int) for each in shape):
@@ -1142,7 +1144,7 @@ def _in_shape(net: _Writing, layer: Layer, given: Given, named: Mapping[str, Any
     return net.same(given[0], tuple(each if each > 0 else whole // known for each in shape))
 
 
-def _in_order(net: _Writing, layer: Layer, given: Given, named: Mapping[str, Any]) -> Value:
+def _in_order(net: _Writing, layer: KerasLayer, given: Given, named: Mapping[str, Any]) -> Value:
     stated = {**layer.stated, **named}
     axes = stated.get("axes", stated.get("perm", given[1] if len(given) > 1 else None))
     rank = len(given[0].shape)
@@ -1151,13 +1153,13 @@ def _in_order(net: _Writing, layer: Layer, given: Given, named: Mapping[str, Any
     return Value(net.writer.transposed(net.last(given[0]), order), shape)
 
 
-def _operation(layer: Layer) -> str:
+def _operation(layer: KerasLayer) -> str:
     """The name of an operation, as Keras 3 has it, or as a function of TensorFlow."""
     name = str(layer.stated.get("function", layer.kind) if _is_function(layer) else layer.kind)
     return "ops." + name.rpartition(".")[2].replace("_", "").lower()
 
 
-def _is_function(layer: Layer) -> bool:
+def _is_function(layer: KerasLayer) -> bool:
     return layer.kind == "TFOpLambda"
 
 

@@ -45,7 +45,7 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class KerasCall:
     """One call of a layer: trees of arguments, with references in them."""
 
     given: tuple[Any, ...]
@@ -57,7 +57,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class KerasLayer:
     """A layer, a model in a model, or an operation.
 
     Attributes:
@@ -73,7 +73,7 @@ class Layer:
     kind: str
     name: str
     stated: Json
-    calls: tuple[Call, ...] = ()
+    calls: tuple[KerasCall, ...] = ()
     key: str = ""
     built: Any = None
 
@@ -82,7 +82,7 @@ class Layer:
         """Whether it is a model of layers."""
         return isinstance(self.stated.get("layers"), list)
 
-    def layers(self) -> tuple["Layer", ...]:
+    def layers(self) -> tuple["KerasLayer", ...]:
         """The layers of a model.
 
         Raises:
@@ -97,7 +97,9 @@ class Layer:
             snake = _snake(layer.kind)
             at = times[snake] = times.get(snake, -1) + 1
             key = f"{self.key}layers/{snake}{f'_{at}' if at else ''}/"
-            found.append(Layer(layer.kind, layer.name, layer.stated, layer.calls, key, layer.built))
+            found.append(
+                KerasLayer(layer.kind, layer.name, layer.stated, layer.calls, key, layer.built)
+            )
         if len({each.name for each in found}) < len(found):
             raise ValueError("wanted a name for each layer, came one twice")
         return tuple(found)
@@ -132,7 +134,7 @@ class KerasFile:
                 f"{self.model.kind}, whose code makes them; name it: path/to/file.py:Model"
             )
 
-    def weights_of(self, layer: Layer) -> list[Shape]:
+    def weights_of(self, layer: KerasLayer) -> list[Shape]:
         """Shapes of the weights of a layer that is not known, where the file has them."""
         if self._shapes is None:
             self._shapes = _shapes(self._path)
@@ -144,7 +146,7 @@ class KerasFile:
         ]
 
 
-def layer_of(entry: Any) -> Layer:  # noqa: ANN401 -- whatever JSON can be
+def layer_of(entry: Any) -> KerasLayer:  # noqa: ANN401 -- whatever JSON can be
     """The layer that an entry of a configuration means.
 
     Raises:
@@ -161,14 +163,16 @@ def layer_of(entry: Any) -> Layer:  # noqa: ANN401 -- whatever JSON can be
     name = str(entry.get("name") or stated.get("name") or kind)
     calls = tuple(_call(each) for each in entry.get("inbound_nodes") or ())
     built = (entry.get("build_config") or {}).get("input_shape") or stated.get("build_input_shape")
-    return Layer(kind, name, stated, calls, built=built)
+    return KerasLayer(kind, name, stated, calls, built=built)
 
 
-def _call(entry: Any) -> Call:  # noqa: ANN401
+def _call(entry: Any) -> KerasCall:  # noqa: ANN401
     """One call, as Keras 3 writes it, or as Keras 1 and 2 do: ``[[name, call, place, named]]``."""
     if isinstance(entry, Mapping):
         given = tuple(_tree(each, 0) for each in entry.get("args", ()))
-        return Call(given, {name: _tree(each, 0) for name, each in entry.get("kwargs", {}).items()})
+        return KerasCall(
+            given, {name: _tree(each, 0) for name, each in entry.get("kwargs", {}).items()}
+        )
     if _is_end(entry):
         entry = [entry]
     read, named = [], dict[str, Any]()
@@ -178,7 +182,7 @@ def _call(entry: Any) -> Call:  # noqa: ANN401
         read.append(each[2] if each[0] == "_CONSTANT_VALUE" else Reference(*each[:3]))
         if len(each) > 3 and isinstance(each[3], Mapping):
             named |= {name: _old_tree(value) for name, value in each[3].items()}
-    return Call(tuple(read) if len(read) == 1 else (read,), named)
+    return KerasCall(tuple(read) if len(read) == 1 else (read,), named)
 
 
 def _is_end(entry: Any) -> bool:  # noqa: ANN401

@@ -24,7 +24,7 @@ _SQUARED: Final = frozenset({"relu2", "relu_squared"})
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class RuntimeCall:
     """One node of onnxruntime.
 
     Attributes:
@@ -40,7 +40,7 @@ class Call:
     weights: Weights
 
     @classmethod
-    def of(cls, node: Any, weights: Weights) -> "Call":  # noqa: ANN401
+    def of(cls, node: Any, weights: Weights) -> "RuntimeCall":  # noqa: ANN401
         """The call of a node."""
         return cls(tuple(node.input), tuple(node.output), attributes_of(node), weights)
 
@@ -79,7 +79,7 @@ class Call:
         return self.outputs[place] if is_there else f"{self.result}/output {place}"
 
 
-Expand = Callable[[Call], Iterator[Any]]
+Expand = Callable[[RuntimeCall], Iterator[Any]]
 
 
 def plus(value: str, addends: Iterable[str], result: str) -> Iterator[Any]:
@@ -99,7 +99,7 @@ def shaped(value: str, extents: Iterable[int], result: str) -> Iterator[Any]:
     yield node_of("Reshape", [value, f"{result}/shape"], result)
 
 
-def names_of_parts(call: Call) -> list[str]:
+def names_of_parts(call: RuntimeCall) -> list[str]:
     """Names for query, key and value."""
     return [f"{call.result}/{part}" for part in ("query", "key", "value")]
 
@@ -113,7 +113,7 @@ def parted(value: str, parts: list[str], shares: Iterable[int] = (), axis: int =
 
 
 def attended(
-    call: Call, parts: list[str], heads: int, keys: int = 0, *, is_causal: bool = False
+    call: RuntimeCall, parts: list[str], heads: int, keys: int = 0, *, is_causal: bool = False
 ) -> Iterator[Any]:
     """Nodes for attention of query, key, value and what is added to the scores.
 
@@ -135,7 +135,7 @@ def attended(
 def same(operator: str, inputs: slice = slice(2), **attributes: int) -> Expand:
     """A standard operator of some of the inputs."""
 
-    def expand(call: Call) -> Iterator[Any]:
+    def expand(call: RuntimeCall) -> Iterator[Any]:
         read = [name for name in call.inputs[inputs] if name]
         yield node_of(operator, read, call.result, **attributes)
 
@@ -157,7 +157,7 @@ def activated(kind: str, value: str, result: str) -> Iterator[Any]:
         yield node_of(_ACTIVATIONS.get(kind, kind), [value], result)
 
 
-def gated(call: Call, kind: str, gate: str, value: str, result: str) -> Iterator[Any]:
+def gated(call: RuntimeCall, kind: str, gate: str, value: str, result: str) -> Iterator[Any]:
     """Nodes for a value times an activated gate, within the bounds that attributes state."""
     is_swish = kind == "swiglu"
     limit = call.attributes.get("swiglu_limit", call.attributes.get("limit", 0.0))
@@ -180,7 +180,7 @@ def gated(call: Call, kind: str, gate: str, value: str, result: str) -> Iterator
 
 
 def product_of(
-    call: Call, value: str, weight: tuple[str, int, int], bias: str, result: str
+    call: RuntimeCall, value: str, weight: tuple[str, int, int], bias: str, result: str
 ) -> Iterator[Any]:
     """Nodes for a product with a weight that is stored in another form.
 

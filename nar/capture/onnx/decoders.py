@@ -13,8 +13,8 @@ import numpy as np
 
 from nar.capture.onnx.bodies import constant_of, node_of
 from nar.capture.onnx.calls import (
-    Call,
     Expand,
+    RuntimeCall,
     activated,
     attended,
     gated,
@@ -42,7 +42,7 @@ class _GroupedQueries:
     added: tuple[int, ...] = ()
     causal: str = "is_causal"
 
-    def __call__(self, call: Call) -> Iterator[Any]:
+    def __call__(self, call: RuntimeCall) -> Iterator[Any]:
         """``(query, key, value, caches ...)``, whose keys may be the values, too."""
         parts, heads = names_of_parts(call), call.number("num_heads")
         keys = call.number("kv_num_heads", heads)
@@ -59,7 +59,7 @@ class _GroupedQueries:
         is_causal = bool(call.number(self.causal, 1))
         yield from attended(call, parts, heads, keys, is_causal=is_causal)
 
-    def _placed(self, call: Call, place: int, source: str, part: str) -> Iterator[Any]:
+    def _placed(self, call: RuntimeCall, place: int, source: str, part: str) -> Iterator[Any]:
         """A query or a key with its norm and its place; a value as it is."""
         weight = call.input(self.norms[place]) if self.norms and place < 2 else ""
         if weight:
@@ -77,7 +77,7 @@ def _channels(value: str, first: int, end: int, result: str) -> Iterator[Any]:
     yield node_of("Slice", [value, *(f"{result}/{name}" for name in bounds)], result)
 
 
-def _linear_attention(call: Call) -> Iterator[Any]:
+def _linear_attention(call: RuntimeCall) -> Iterator[Any]:
     """``LinearAttention(query, key, value, state, decay, rate)`` over (batch, length, width)."""
     queries, keys = call.number("q_num_heads"), call.number("kv_num_heads")
     rule = str(call.attributes.get("update_rule", "gated_delta"))
@@ -92,7 +92,7 @@ def _linear_attention(call: Call) -> Iterator[Any]:
     yield from shaped(apart, [0, 0, -1], call.result)
 
 
-def _delta_net(call: Call) -> Iterator[Any]:
+def _delta_net(call: RuntimeCall) -> Iterator[Any]:
     """``GatedDeltaNet(query, key, value, lengths, decay, rate, state, log, bias, ...)``.
 
     The decay may be that of the gate ``-exp(log) softplus(decay + bias)``.
@@ -121,7 +121,7 @@ def _delta_net(call: Call) -> Iterator[Any]:
     yield node_of(RECURRENCE, read, call.result, update_rule=rule, scale=scale)
 
 
-def _decay(call: Call, activation: str) -> Iterator[Any]:
+def _decay(call: RuntimeCall, activation: str) -> Iterator[Any]:
     name = f"{call.result}/{{}}".format
     yield from plus(call.input(4), [call.input(8)], name("biased"))
     yield node_of(activation, [name("biased")], name("gate"))
@@ -130,7 +130,7 @@ def _decay(call: Call, activation: str) -> Iterator[Any]:
     yield node_of("Mul", [name("negative"), name("gate")], name("decay"))
 
 
-def _attention_gate(call: Call) -> Iterator[Any]:
+def _attention_gate(call: RuntimeCall) -> Iterator[Any]:
     """``LinearAttentionGate(value, bias, scale, rate)``: a decay, and a rate of change."""
     name = f"{call.result}/{{}}".format
     yield from plus(call.inputs[0], [call.inputs[1]], name("biased"))
@@ -140,7 +140,7 @@ def _attention_gate(call: Call) -> Iterator[Any]:
         yield node_of("Sigmoid", [call.input(3)], call.given(1))
 
 
-def _causal_conv(call: Call) -> Iterator[Any]:
+def _causal_conv(call: RuntimeCall) -> Iterator[Any]:
     """``CausalConvWithState(value, weight, bias, state)``: by channel, none sees a later place."""
     value, result = call.inputs[0], call.result
     if call.number("input_channels"):
@@ -156,7 +156,7 @@ def _causal_conv(call: Call) -> Iterator[Any]:
     yield node_of("Reshape", [f"{result}/sequence", f"{result}/extents"], result)
 
 
-def _causal_conv_of_tokens(call: Call) -> Iterator[Any]:
+def _causal_conv_of_tokens(call: RuntimeCall) -> Iterator[Any]:
     """``VarlenCausalConvWithState(tokens, weight, lengths, bias, state)``: sequences in a row."""
     if call.input(6):
         yield call.unread("VarlenCausalConvWithState")  # its weights differ from token to token
@@ -167,14 +167,14 @@ def _causal_conv_of_tokens(call: Call) -> Iterator[Any]:
     yield node_of("Squeeze", [name("sequence")], call.result, axes=[0])
 
 
-def _on_turned(call: Call, value: str, bias: str, result: str) -> Iterator[Any]:
+def _on_turned(call: RuntimeCall, value: str, bias: str, result: str) -> Iterator[Any]:
     """The convolution of (batch, length, channels)."""
     yield node_of("Transpose", [value], f"{result}/turned", perm=[0, 2, 1])
     yield from _by_channel(call, f"{result}/turned", bias, f"{result}/channels first")
     yield node_of("Transpose", [f"{result}/channels first"], result, perm=[0, 2, 1])
 
 
-def _by_channel(call: Call, value: str, bias: str, result: str) -> Iterator[Any]:
+def _by_channel(call: RuntimeCall, value: str, bias: str, result: str) -> Iterator[Any]:
     """The convolution of (batch, channels, places)."""
     channels, _, *kernel = call.extents(call.inputs[1]) or (1, 1, 1)
     dilation = call.number("dilation", 1)
@@ -190,7 +190,7 @@ def _by_channel(call: Call, value: str, bias: str, result: str) -> Iterator[Any]
     yield from activated(call.attributes.get("activation", "none"), f"{result}/bare", result)
 
 
-def _gated_norm(call: Call) -> Iterator[Any]:
+def _gated_norm(call: RuntimeCall) -> Iterator[Any]:
     """``GatedRMSNorm(value, weight, gate)``: the norm of each head, times the activated gate."""
     norm, gate = f"{call.result}/norm", f"{call.result}/gate"
     yield node_of("SimplifiedLayerNormalization", call.inputs[:2], norm, axis=-1)
@@ -198,7 +198,7 @@ def _gated_norm(call: Call) -> Iterator[Any]:
     yield node_of("Mul", [norm, gate], call.result)
 
 
-def _gated_sum(call: Call) -> Iterator[Any]:
+def _gated_sum(call: RuntimeCall) -> Iterator[Any]:
     """``GatedAdd(value, other, gate, weight)``: a weight makes the gate of a value."""
     name = f"{call.result}/{{}}".format
     gate = call.inputs[2]
@@ -210,7 +210,7 @@ def _gated_sum(call: Call) -> Iterator[Any]:
     yield node_of("Add", [call.inputs[0], name("gated")], call.result)
 
 
-def _gated_activation(call: Call) -> Iterator[Any]:
+def _gated_activation(call: RuntimeCall) -> Iterator[Any]:
     """``SwiGLU(gate, value)``; without a value, the gate's second half is the value."""
     gate, value = call.inputs[0], call.input(1)
     if not value:
@@ -219,7 +219,7 @@ def _gated_activation(call: Call) -> Iterator[Any]:
     yield from gated(call, "swiglu", gate, value, call.result)
 
 
-def _router_and_gate(call: Call) -> Iterator[Any]:
+def _router_and_gate(call: RuntimeCall) -> Iterator[Any]:
     """``RouterGateUpProj(value, weight)``: scores of experts, and a gated value, by one layer."""
     product, rest = f"{call.result}/product", f"{call.result}/rest"
     gate, value = f"{rest}/gate", f"{rest}/value"
@@ -230,7 +230,7 @@ def _router_and_gate(call: Call) -> Iterator[Any]:
     yield from gated(call, "swiglu", gate, value, call.given(1))
 
 
-def _scaled_activation(call: Call) -> Iterator[Any]:
+def _scaled_activation(call: RuntimeCall) -> Iterator[Any]:
     """``ScaledSiLU(value, scale)``."""
     scale = call.input(1)
     if not scale:
@@ -240,7 +240,7 @@ def _scaled_activation(call: Call) -> Iterator[Any]:
     yield node_of("Swish", [f"{call.result}/scaled"], call.result)
 
 
-def _turned_norm(call: Call) -> Iterator[Any]:
+def _turned_norm(call: RuntimeCall) -> Iterator[Any]:
     """``RMSNormRotary(heads, weight, places ...)``: heads become channels."""
     name = f"{call.result}/{{}}".format
     value, width = call.inputs[0], call.number("input_width")
@@ -258,13 +258,13 @@ def _turned_norm(call: Call) -> Iterator[Any]:
     yield node_of("Unsqueeze", [name("tokens")], call.result, axes=[0])
 
 
-def _turned_pair(call: Call) -> Iterator[Any]:
+def _turned_pair(call: RuntimeCall) -> Iterator[Any]:
     """``GemmaRotaryEmbedding(angles, query, query turned by a half, key, key ...)``."""
     for place, source in enumerate((call.inputs[1], call.inputs[3])):
         yield node_of("RotaryEmbedding", [source], call.given(place))
 
 
-def _memory_gate(call: Call) -> Iterator[Any]:
+def _memory_gate(call: RuntimeCall) -> Iterator[Any]:
     """``EngramGate(key, query, value, weight, weight, weight)``: keys say how much of a value."""
     name = f"{call.result}/{{}}".format
     for part, (value, weight) in {"key": (0, 3), "query": (1, 4)}.items():
@@ -289,7 +289,7 @@ def _memory_gate(call: Call) -> Iterator[Any]:
         yield node_of("SimplifiedLayerNormalization", inputs, call.given(1), axis=-1)
 
 
-def _normed(call: Call, total: str) -> Iterator[Any]:
+def _normed(call: RuntimeCall, total: str) -> Iterator[Any]:
     """The norm of the first input, to which the second is added."""
     value, weight = f"{call.result}/normed", call.input(2)
     yield from plus(call.inputs[0], [call.input(1)], total)
@@ -298,7 +298,7 @@ def _normed(call: Call, total: str) -> Iterator[Any]:
 
 
 def _projections(
-    call: Call, parts: Iterable[str], columns: Sequence[int], total: str
+    call: RuntimeCall, parts: Iterable[str], columns: Sequence[int], total: str
 ) -> Iterator[Any]:
     """Layers of few bits on one norm: three inputs of each hold weight, scales and bias."""
     inner = call.number("K")
@@ -308,14 +308,14 @@ def _projections(
         yield from product_of(call, f"{call.result}/normed", (weight, inner, outer), bias, part)
 
 
-def _query_key_value(call: Call) -> Iterator[Any]:
+def _query_key_value(call: RuntimeCall) -> Iterator[Any]:
     """``MatMulNBitsQkv(value, other, weight of the norm, ...)``: three layers of few bits."""
     own, shared = call.number("Nq"), call.number("Nkv")
     parts = [call.given(place) for place in range(3)]
     yield from _projections(call, parts, (own, shared, shared), call.given(3))
 
 
-def _gated_layers(call: Call) -> Iterator[Any]:
+def _gated_layers(call: RuntimeCall) -> Iterator[Any]:
     """``MatMulNBitsMlp(value, other, weight of the norm, ...)``: one layer gates another."""
     gate, value = f"{call.result}/gate", f"{call.result}/value"
     yield from _projections(call, [gate, value], [call.number("N")] * 2, call.given(1))
@@ -323,7 +323,7 @@ def _gated_layers(call: Call) -> Iterator[Any]:
     yield node_of("Mul", [f"{gate}/activated", value], call.result)
 
 
-def _adapted_product(call: Call) -> Iterator[Any]:
+def _adapted_product(call: RuntimeCall) -> Iterator[Any]:
     """``MatMulNBitsQLoRA(value, weight, scales, weight, scales, weight, scales)``."""
     name = f"{call.result}/{{}}".format
     inner, outer = call.number("K"), call.number("N")
@@ -337,7 +337,7 @@ def _adapted_product(call: Call) -> Iterator[Any]:
         yield node_of("Add", [base, name("b")], call.result)
 
 
-def _packed_product(call: Call) -> Iterator[Any]:
+def _packed_product(call: RuntimeCall) -> Iterator[Any]:
     """``MatMulPacked(value, weight)``, which may activate the product."""
     weight = (call.inputs[1], call.number("K"), call.number("N"))
     yield from product_of(call, call.inputs[0], weight, "", f"{call.result}/bare")
@@ -357,7 +357,7 @@ class _StoredProduct:
     in_a_byte: int
     bias: int
 
-    def __call__(self, call: Call) -> Iterator[Any]:
+    def __call__(self, call: RuntimeCall) -> Iterator[Any]:
         """``(value, weight, scales, ...)``."""
         rows, columns = call.extents(call.inputs[1]) or (0, 0)
         weight = (call.inputs[1], columns * self.in_a_byte, rows)

@@ -7,12 +7,21 @@ from typing import Any, Final
 import numpy as np
 
 from nar.capture.onnx.bodies import constant_of, node_of
-from nar.capture.onnx.calls import Call, Expand, activated, gated, is_bytes, parted, plus, shaped
+from nar.capture.onnx.calls import (
+    Expand,
+    RuntimeCall,
+    activated,
+    gated,
+    is_bytes,
+    parted,
+    plus,
+    shaped,
+)
 
 _INT64: Final = 7  # of the types of elements in ``onnx.proto``
 
 
-def _embedding_norm(call: Call) -> Iterator[Any]:
+def _embedding_norm(call: RuntimeCall) -> Iterator[Any]:
     """Layer norm of the sum of the rows of up to three tables."""
     ids, segments, words, positions, kinds = call.inputs[:5]
     places = call.input(8) or f"{call.result}/places"
@@ -30,7 +39,7 @@ def _embedding_norm(call: Call) -> Iterator[Any]:
     yield node_of("LayerNormalization", [total, *call.inputs[5:7]], call.result, axis=-1)
 
 
-def _quantised_embedding_norm(call: Call) -> Iterator[Any]:
+def _quantised_embedding_norm(call: RuntimeCall) -> Iterator[Any]:
     """``QEmbedLayerNormalization``: the same of tables and weights of whole numbers."""
     read = [call.input(place) for place in range(7)]
     for place in range(2, 7):
@@ -39,7 +48,7 @@ def _quantised_embedding_norm(call: Call) -> Iterator[Any]:
     yield from _embedding_norm(replace(call, inputs=tuple(read), outputs=call.outputs[:1]))
 
 
-def _packed_rows(call: Call) -> Iterator[Any]:
+def _packed_rows(call: RuntimeCall) -> Iterator[Any]:
     """Rows of a table of few bits."""
     *rows, columns = call.extents(call.inputs[0])
     proto_bits = 8 if is_bytes(call.weights.get(call.inputs[0])) else call.number("bits", 4)
@@ -47,14 +56,14 @@ def _packed_rows(call: Call) -> Iterator[Any]:
     yield node_of("Gather", [table, call.inputs[1]], call.result, axis=call.number("gather_axis"))
 
 
-def _packed_words(call: Call) -> Iterator[Any]:
+def _packed_words(call: RuntimeCall) -> Iterator[Any]:
     """``GatherPacked(table, index)``: rows of a table in blocks of few bits."""
     rows, _ = call.extents(call.inputs[0]) or (0, 0)
     table = call.learned(call.inputs[0], rows, call.number("K"))
     yield node_of("Gather", [table, call.inputs[1]], call.result, axis=0)
 
 
-def _words_of_characters(call: Call) -> Iterator[Any]:
+def _words_of_characters(call: RuntimeCall) -> Iterator[Any]:
     """``WordConvEmbedding(characters, weight, bias, table)``: a convolution over each word."""
     name = f"{call.result}/{{}}".format
     yield node_of("Gather", [call.inputs[3], call.inputs[0]], name("rows"), axis=0)
@@ -98,7 +107,7 @@ class _Mixture:
     places: tuple[tuple[int, int], ...]
     shares: int | None = None
 
-    def __call__(self, call: Call) -> Iterator[Any]:
+    def __call__(self, call: RuntimeCall) -> Iterator[Any]:
         """``MoE(tokens, scores of experts, weights ...)``: the best experts of each token."""
         name = f"{call.result}/{{}}".format
         yield from self._routed(call)
@@ -115,7 +124,7 @@ class _Mixture:
         yield node_of("Shape", [call.inputs[0]], name("shape"))
         yield node_of("Reshape", [name("sum"), name("shape")], call.result)
 
-    def _routed(self, call: Call) -> Iterator[Any]:
+    def _routed(self, call: RuntimeCall) -> Iterator[Any]:
         """The experts of each token, and their shares."""
         name = f"{call.result}/{{}}".format
         stated = "" if self.shares is None else call.input(self.shares)
@@ -141,7 +150,7 @@ class _Mixture:
         scaled = ("Identity", [shares]) if factor == 1 else ("Mul", [shares, name("factor")])
         yield node_of(*scaled, name("shares"))
 
-    def _layer(self, call: Call, which: int, value: str, result: str) -> Iterator[Any]:
+    def _layer(self, call: RuntimeCall, which: int, value: str, result: str) -> Iterator[Any]:
         """One layer of the chosen experts on columns (tokens, experts, width, 1)."""
         weight, bias = (call.input(place) for place in self.places[which])
         weight = self._weight(call, weight, f"fc{which + 1}_expert_weight_bits")
@@ -154,7 +163,7 @@ class _Mixture:
         yield from plus(f"{result}/row", [f"{result}/bias"] if bias else [], result)
 
     @staticmethod
-    def _weight(call: Call, weight: str, bits: str) -> str:
+    def _weight(call: RuntimeCall, weight: str, bits: str) -> str:
         """A weight of the experts, as float where it has few bits."""
         if not is_bytes(call.weights.get(weight)):
             return weight
@@ -165,7 +174,7 @@ class _Mixture:
         shape = (numbers, rows) if is_turned else (rows, numbers)
         return call.learned(weight, experts, *shape)
 
-    def _activated(self, call: Call) -> Iterator[Any]:
+    def _activated(self, call: RuntimeCall) -> Iterator[Any]:
         """The hidden values: activated, and where they are gates, times what they gate."""
         name = f"{call.result}/{{}}".format
         kind = call.attributes.get("activation_type", "relu")
@@ -185,7 +194,7 @@ class _Mixture:
 _GATED: Final = frozenset({"geglu", "swiglu"})
 
 
-def _packed_experts(call: Call) -> Iterator[Any]:
+def _packed_experts(call: RuntimeCall) -> Iterator[Any]:
     """``MoEPacked(tokens, scores, gates, values, layers out, shares)``, in blocks of few bits."""
     gate, value, last = call.inputs[2], call.input(3), call.inputs[4]
     (experts, inner, _), (_, outer, _) = (call.extents(name) or (1, 0, 0) for name in (gate, last))

@@ -14,8 +14,8 @@ import numpy as np
 from nar.capture.onnx.bodies import constant_of, node_of
 from nar.capture.onnx.calls import (
     RUNTIME,
-    Call,
     Expand,
+    RuntimeCall,
     activated,
     attended,
     first_channels,
@@ -86,14 +86,14 @@ def standard_nodes(graph: Any) -> Iterator[Any]:  # noqa: ANN401
         if expand is None:
             yield node
         else:
-            yield from expand(Call.of(node, weights))
+            yield from expand(RuntimeCall.of(node, weights))
     graph.initializer.extend(weights[name] for name in weights.keys() - before)
 
 
 def _renamed(operator: str, inputs: slice) -> Expand:
     """A standard operator of some of the inputs, with the same outputs and attributes."""
 
-    def expand(call: Call) -> Iterator[Any]:
+    def expand(call: RuntimeCall) -> Iterator[Any]:
         stated = {n: v for n, v in call.attributes.items() if n not in _OWN_ATTRIBUTES}
         node = node_of(operator, call.inputs[inputs], call.result, **stated)
         node.output.extend(call.outputs[1:])
@@ -124,7 +124,7 @@ def _on_floats(nodes: Iterable[Any]) -> Iterator[Any]:
         # A product whose scale is left out is a float already.
         is_float = not "".join(node.input[scale : scale + 1])
         of_floats = result if is_float else f"{result}/float"
-        call = Call.of(node, {})
+        call = RuntimeCall.of(node, {})
         expand = _by_channel(_renamed(operator, slice(None)), (0,))
         yield from expand(replace(call, inputs=tuple(values), outputs=(of_floats,)))
         if not is_float:
@@ -135,7 +135,7 @@ def _on_floats(nodes: Iterable[Any]) -> Iterator[Any]:
 def _as_floats(operator: str, inputs: slice) -> Expand:
     """An operator on whole numbers, as that on floats: the standard has no such types."""
 
-    def expand(call: Call) -> Iterator[Any]:
+    def expand(call: RuntimeCall) -> Iterator[Any]:
         values = []
         for place, name in enumerate(call.inputs[inputs]):
             values.append(f"{call.result}/{place} as float")
@@ -154,7 +154,7 @@ def _by_channel(expand: Expand, images: tuple[int, ...], *, always: bool = False
         always: Whether channels are last, where no attribute says so.
     """
 
-    def expanded(call: Call) -> Iterator[Any]:
+    def expanded(call: RuntimeCall) -> Iterator[Any]:
         if not call.number("channels_last", int(always)):
             yield from expand(call)
             return
@@ -170,7 +170,7 @@ def _by_channel(expand: Expand, images: tuple[int, ...], *, always: bool = False
     return expanded
 
 
-def _rank(call: Call) -> int:
+def _rank(call: RuntimeCall) -> int:
     """How many axes the images of a convolution or of a pooling have."""
     kernel = call.attributes.get("kernel_shape", ())
     weight = max((len(call.extents(name)) for name in call.inputs[1:]), default=0)
@@ -185,7 +185,7 @@ _BEFORE_PLACES, _IMAGE = 2, 4  # axes: batch and channels, and with height and w
 def _activated(operator: str) -> Expand:
     """An activation of a value to which a bias may be added."""
 
-    def expand(call: Call) -> Iterator[Any]:
+    def expand(call: RuntimeCall) -> Iterator[Any]:
         biased = f"{call.result}/biased"
         yield from plus(call.inputs[0], call.inputs[1:2], biased)
         yield node_of(operator, [biased], call.result)
@@ -196,7 +196,7 @@ def _activated(operator: str) -> Expand:
 def _skipping_norm(operator: str) -> Expand:
     """``norm(input + bias + skip) * weights``; the sum is an output, too."""
 
-    def expand(call: Call) -> Iterator[Any]:
+    def expand(call: RuntimeCall) -> Iterator[Any]:
         norm_weights = 2 if operator == "LayerNormalization" else 1
         value, skip, *others = call.inputs
         total = call.given(3)
@@ -210,7 +210,7 @@ def _skipping_norm(operator: str) -> Expand:
 def _fused_layer(operator: str, operands: int) -> Expand:
     """A layer, a shortcut and an activation in one."""
 
-    def expand(call: Call) -> Iterator[Any]:
+    def expand(call: RuntimeCall) -> Iterator[Any]:
         kind = call.attributes.get("activation", "")
         own = ("activation", "activation_params", "channels_last")
         attributes = {
@@ -228,7 +228,7 @@ def _fused_layer(operator: str, operands: int) -> Expand:
     return expand
 
 
-def _product_and_gelu(call: Call) -> Iterator[Any]:
+def _product_and_gelu(call: RuntimeCall) -> Iterator[Any]:
     """``gelu(input @ weight + bias)``."""
     product, biased = f"{call.result}/product", f"{call.result}/biased"
     yield node_of("MatMul", call.inputs[:2], product)
@@ -236,14 +236,14 @@ def _product_and_gelu(call: Call) -> Iterator[Any]:
     yield node_of("Gelu", [biased], call.result)
 
 
-def _product(call: Call) -> Iterator[Any]:
+def _product(call: RuntimeCall) -> Iterator[Any]:
     """``input @ weight``, and what is added to it."""
     product = f"{call.result}/product"
     yield node_of("MatMul", call.inputs[:2], product)
     yield from plus(product, call.inputs[2:], call.result)
 
 
-def _packed_product(call: Call) -> Iterator[Any]:
+def _packed_product(call: RuntimeCall) -> Iterator[Any]:
     """A product with a weight of few bits: ``(input, weight, scales, zeros, order, bias)``.
 
     The weight is that of a layer; it may be read the other way around.
@@ -255,14 +255,14 @@ def _packed_product(call: Call) -> Iterator[Any]:
     yield from product_of(call, call.inputs[0], weight, call.input(5), call.result)
 
 
-def _blob_product(call: Call) -> Iterator[Any]:
+def _blob_product(call: RuntimeCall) -> Iterator[Any]:
     """``MatMulFpQ4(input, weight, shape of the weight)``."""
     extents = _numbers(call, call.inputs[2]) or [0, 0]
     weight = (call.inputs[1], extents[0], extents[-1])
     yield from product_of(call, call.inputs[0], weight, "", call.result)
 
 
-def _numbers(call: Call, name: str) -> list[int]:
+def _numbers(call: RuntimeCall, name: str) -> list[int]:
     """The numbers of a tensor of the file, none where it is no tensor of the file."""
     if name not in call.weights:
         return []
@@ -272,7 +272,7 @@ def _numbers(call: Call, name: str) -> list[int]:
 def _quantised_product(bias: int) -> Expand:
     """A product with a weight of whole numbers; the place of its bias differs."""
 
-    def expand(call: Call) -> Iterator[Any]:
+    def expand(call: RuntimeCall) -> Iterator[Any]:
         weight = call.learned(call.inputs[1], *call.extents(call.inputs[1]))
         value, product = (f"{call.result}/{name}" for name in ("value", "product"))
         yield node_of("Cast", [call.inputs[0]], value, to=_FLOAT)
@@ -282,7 +282,7 @@ def _quantised_product(bias: int) -> Expand:
     return expand
 
 
-def _quantised_lstm(call: Call) -> Iterator[Any]:
+def _quantised_lstm(call: RuntimeCall) -> Iterator[Any]:
     """``DynamicQuantizeLSTM(X, W, R, B, ...)``, whose weights are whole numbers, turned."""
     turned = []
     for name in call.inputs[1:3]:
@@ -294,7 +294,7 @@ def _quantised_lstm(call: Call) -> Iterator[Any]:
     yield node
 
 
-def _attention(call: Call) -> Iterator[Any]:
+def _attention(call: RuntimeCall) -> Iterator[Any]:
     """``Attention(input, weight, bias, ...)``: one layer makes query, key and value.
 
     What is added to the scores is the sixth input.
@@ -302,12 +302,12 @@ def _attention(call: Call) -> Iterator[Any]:
     yield from _projected(call, call.input(5))
 
 
-def _quantised_attention(call: Call) -> Iterator[Any]:
+def _quantised_attention(call: RuntimeCall) -> Iterator[Any]:
     """``QAttention(input, weight, bias, scales, ...)``, which adds nothing to the scores."""
     yield from _projected(call)
 
 
-def _projected(call: Call, added: str = "") -> Iterator[Any]:
+def _projected(call: RuntimeCall, added: str = "") -> Iterator[Any]:
     mixed = f"{call.result}/mixed"
     weight = call.inputs[1]
     extents = call.extents(weight)
@@ -323,7 +323,7 @@ def _projected(call: Call, added: str = "") -> Iterator[Any]:
     yield from attended(call, parts, call.number("num_heads"), is_causal=is_causal)
 
 
-def _multi_head(call: Call) -> Iterator[Any]:
+def _multi_head(call: RuntimeCall) -> Iterator[Any]:
     """``MultiHeadAttention(query, key, value, bias, ...)``; a packed query holds all three.
 
     What is added to the scores is the sixth input.
@@ -331,12 +331,12 @@ def _multi_head(call: Call) -> Iterator[Any]:
     yield from _many_heads(call, call.input(5))
 
 
-def _packed_heads(call: Call) -> Iterator[Any]:
+def _packed_heads(call: RuntimeCall) -> Iterator[Any]:
     """``PackedMultiHeadAttention(query, key, value, bias, ...)`` over (tokens, width)."""
     yield from _many_heads(call, call.input(6), axes=1)
 
 
-def _many_heads(call: Call, added: str, axes: int = 2) -> Iterator[Any]:
+def _many_heads(call: RuntimeCall, added: str, axes: int = 2) -> Iterator[Any]:
     """Attention of given parts; ``axes`` stand before the width, or before heads and parts."""
     parts = names_of_parts(call)
     given = [call.input(place) for place in range(3)]
@@ -353,7 +353,9 @@ def _many_heads(call: Call, added: str, axes: int = 2) -> Iterator[Any]:
     yield from attended(call, parts, call.number("num_heads"), is_causal=is_causal)
 
 
-def _biased(call: Call, given: Iterable[str], bias: str, parts: Iterable[str]) -> Iterator[Any]:
+def _biased(
+    call: RuntimeCall, given: Iterable[str], bias: str, parts: Iterable[str]
+) -> Iterator[Any]:
     """Query, key and value, to each of which a third of one bias is added."""
     width = sum(call.extents(bias)) // 3
     for place, (source, part) in enumerate(zip(given, parts, strict=True)):
@@ -365,7 +367,7 @@ def _biased(call: Call, given: Iterable[str], bias: str, parts: Iterable[str]) -
         yield from plus(source, [cut] if bias and width else [], part)
 
 
-def _decoder_attention(call: Call) -> Iterator[Any]:
+def _decoder_attention(call: RuntimeCall) -> Iterator[Any]:
     """``DecoderAttention(query, key, weight, weight, bias, ...)`` over (length, batch, width).
 
     One layer makes the query; another one makes key and value.
@@ -383,7 +385,7 @@ def _decoder_attention(call: Call) -> Iterator[Any]:
     yield node_of("Transpose", [turned], call.result, perm=[1, 0, 2])
 
 
-def _longformer(call: Call) -> Iterator[Any]:
+def _longformer(call: RuntimeCall) -> Iterator[Any]:
     """``LongformerAttention(input, weight, bias, mask, weight, bias, flags)``.
 
     Flagged tokens have layers of their own and see every token; others see their neighbours on
@@ -396,14 +398,16 @@ def _longformer(call: Call) -> Iterator[Any]:
     }
     names = [f"{call.result}/{kind}" for kind in kinds]
     for name, (weights, attributes) in zip(names, kinds.values(), strict=True):
-        yield from _projected(Call((call.inputs[0], *weights), (name,), attributes, call.weights))
+        yield from _projected(
+            RuntimeCall((call.inputs[0], *weights), (name,), attributes, call.weights)
+        )
     flags = f"{call.result}/flags"
     yield from shaped(call.inputs[6], [0, 0, 1], flags)
     yield node_of("Cast", [flags], f"{flags}/are set", to=_BOOL)
     yield node_of("Where", [f"{flags}/are set", *names], call.result)
 
 
-def _three_layers(call: Call) -> Iterator[Any]:
+def _three_layers(call: RuntimeCall) -> Iterator[Any]:
     """Attention of an input, three weights and three biases, and of what is added to scores."""
     parts = names_of_parts(call)
     for part, weight, bias in zip(parts, call.inputs[1:4], call.inputs[4:7], strict=True):
@@ -423,7 +427,7 @@ def _in_order(expand: Expand, places: Iterable[tuple[int, int | None]], scale: i
         scale: The input that holds the scale of the result.
     """
 
-    def expanded(call: Call) -> Iterator[Any]:
+    def expanded(call: RuntimeCall) -> Iterator[Any]:
         read = []
         for place, measure in places:
             name = call.input(place)
@@ -440,14 +444,14 @@ def _in_order(expand: Expand, places: Iterable[tuple[int, int | None]], scale: i
     return expanded
 
 
-def _grouped_norm(call: Call) -> Iterator[Any]:
+def _grouped_norm(call: RuntimeCall) -> Iterator[Any]:
     """``GroupNorm(input, weight, bias)``, with SiLU where an attribute says so."""
     bare = f"{call.result}/bare"
     yield node_of("GroupNormalization", call.inputs[:3], bare)
     yield node_of("Swish" if call.number("activation") else "Identity", [bare], call.result)
 
 
-def _skipping_grouped_norm(call: Call) -> Iterator[Any]:
+def _skipping_grouped_norm(call: RuntimeCall) -> Iterator[Any]:
     """``SkipGroupNorm(input, weight, bias of the norm, skip, bias)``; the sum is an output, too."""
     total = call.given(1)
     yield from plus(call.inputs[0], [call.input(4), call.input(3)], total)
@@ -455,7 +459,7 @@ def _skipping_grouped_norm(call: Call) -> Iterator[Any]:
     yield from _grouped_norm(replace(call, inputs=inputs, outputs=call.outputs[:1]))
 
 
-def _without_padding(call: Call) -> Iterator[Any]:
+def _without_padding(call: RuntimeCall) -> Iterator[Any]:
     """``RemovePadding(input, counts)``: the tokens of all sequences, and where they stood."""
     yield node_of("Flatten", [call.inputs[0]], call.result, axis=2)
     extents = f"{call.result}/extents"
@@ -464,7 +468,7 @@ def _without_padding(call: Call) -> Iterator[Any]:
         yield node_of("ConstantOfShape", [extents], name)
 
 
-def _with_padding(call: Call) -> Iterator[Any]:
+def _with_padding(call: RuntimeCall) -> Iterator[Any]:
     """``RestorePadding(tokens, places)``: sequences, whose batch and length the places have."""
     yield from _of_places(call.inputs[0], call.inputs[1], [-1], call.result)
 
@@ -478,7 +482,7 @@ def _of_places(value: str, places: str, extents: Iterable[int], result: str) -> 
     yield node_of("Reshape", [value, shape], result)
 
 
-def _relative_bias(call: Call) -> Iterator[Any]:
+def _relative_bias(call: RuntimeCall) -> Iterator[Any]:
     """``RelativePositionBias(table, queries, keys)``: a row of the table for each distance."""
     shape, index, rows = (f"{call.result}/{name}" for name in ("shape", "index", "rows"))
     lengths = [f"{shape}/{place}" for place in (1, 2)]
@@ -492,7 +496,7 @@ def _relative_bias(call: Call) -> Iterator[Any]:
     yield node_of("Transpose", [rows], call.result, perm=[0, 3, 1, 2])
 
 
-def _gated_bias(call: Call) -> Iterator[Any]:
+def _gated_bias(call: RuntimeCall) -> Iterator[Any]:
     """``GatedRelativePositionBias(query, bias, positions, weight, bias, factor, places)``.
 
     With two gates u and r of each head of the query: ``(u (r factor - 1) + 2) positions``.
@@ -522,7 +526,7 @@ def _gated_bias(call: Call) -> Iterator[Any]:
     yield node_of("Mul", [name("gate"), positions], call.result)
 
 
-def _split_gelu(call: Call) -> Iterator[Any]:
+def _split_gelu(call: RuntimeCall) -> Iterator[Any]:
     """One half, through GELU, gates the other."""
     biased, (value, gate) = f"{call.result}/biased", names_of_parts(call)[:2]
     yield from plus(call.inputs[0], call.inputs[1:2], biased)
@@ -531,11 +535,11 @@ def _split_gelu(call: Call) -> Iterator[Any]:
     yield node_of("Mul", [value, f"{gate}/gelu"], call.result)
 
 
-def _added(call: Call) -> Iterator[Any]:
+def _added(call: RuntimeCall) -> Iterator[Any]:
     yield from plus(call.inputs[0], call.inputs[1:3], call.result)
 
 
-def _chosen(call: Call) -> Iterator[Any]:
+def _chosen(call: RuntimeCall) -> Iterator[Any]:
     """``QLinearWhere(condition, value, scale, zero, value, scale, zero, scale, zero)``."""
     values = [f"{call.result}/{place}" for place in (1, 4)]
     for place, name in zip((1, 4), values, strict=True):
@@ -544,7 +548,7 @@ def _chosen(call: Call) -> Iterator[Any]:
     yield node_of("QuantizeLinear", [f"{call.result}/float", *call.inputs[7:9]], call.result)
 
 
-def _float8_product(call: Call) -> Iterator[Any]:
+def _float8_product(call: RuntimeCall) -> Iterator[Any]:
     """``GemmFloat8(value, weight, bias, scales ...)``, which may activate the sum."""
     own = ("alpha", "beta", "transA", "transB")
     stated = {name: call.attributes[name] for name in own if name in call.attributes}
@@ -554,7 +558,7 @@ def _float8_product(call: Call) -> Iterator[Any]:
     yield from activated(kind, f"{call.result}/bare", call.result)
 
 
-def _padded_conv(call: Call) -> Iterator[Any]:
+def _padded_conv(call: RuntimeCall) -> Iterator[Any]:
     """``ConvTransposeWithDynamicPads(value, weight, padding, bias)``."""
     pads = _numbers(call, call.input(2))
     stated = {**call.attributes, **({"pads": pads} if pads else {})}
@@ -562,7 +566,7 @@ def _padded_conv(call: Call) -> Iterator[Any]:
     yield node_of("ConvTranspose", operands, call.result, **stated)
 
 
-def _resized_crops(call: Call) -> Iterator[Any]:
+def _resized_crops(call: RuntimeCall) -> Iterator[Any]:
     """``CropAndResize(images, regions, images of regions, size)``."""
     size = _numbers(call, call.input(3))
     stated = dict(zip(("output_height", "output_width"), size, strict=False))
@@ -572,21 +576,21 @@ def _resized_crops(call: Call) -> Iterator[Any]:
     yield node_of("RoiAlign" if size else "CropAndResize", operands, call.result, **stated)
 
 
-def _new_axis(call: Call) -> Iterator[Any]:
+def _new_axis(call: RuntimeCall) -> Iterator[Any]:
     """``ExpandDims(value, axis)``."""
     axes = _numbers(call, call.inputs[1])
     stated = {"axes": axes} if axes else {}
     yield node_of("Unsqueeze" if axes else "ExpandDims", call.inputs[:1], call.result, **stated)
 
 
-def _in_blocks(call: Call) -> Iterator[Any]:
+def _in_blocks(call: RuntimeCall) -> Iterator[Any]:
     """``QuantizeBFP(value)``: the value, and what is needed to have it back."""
     yield node_of("Identity", call.inputs[:1], call.result)
     for name in filter(None, call.outputs[1:]):
         yield node_of("Shape", call.inputs[:1], name)
 
 
-def _of_blocks(call: Call) -> Iterator[Any]:
+def _of_blocks(call: RuntimeCall) -> Iterator[Any]:
     """``DequantizeBFP(blocks, shape, strides)``: a value, or a weight of the file."""
     blocks, shape = call.inputs[:2]
     extents = _numbers(call, shape)
@@ -599,7 +603,7 @@ def _of_blocks(call: Call) -> Iterator[Any]:
 def _reordered(turn: Callable[[str, int, str], Any]) -> Expand:
     """Another order of channels in memory, which may be last on one side."""
 
-    def expand(call: Call) -> Iterator[Any]:
+    def expand(call: RuntimeCall) -> Iterator[Any]:
         if call.number("channels_last"):
             yield turn(call.inputs[0], _IMAGE, call.result)
         else:
@@ -608,7 +612,7 @@ def _reordered(turn: Callable[[str, int, str], Any]) -> Expand:
     return expand
 
 
-def _upsampled(call: Call) -> Iterator[Any]:
+def _upsampled(call: RuntimeCall) -> Iterator[Any]:
     """``Upsample(value)``, whose scales are an attribute."""
     scales = f"{call.result}/scales"
     yield constant_of(scales, np.array(call.attributes.get("scales", [1] * _IMAGE), np.float32))

@@ -29,7 +29,7 @@ from nar.own.inputs.probe import wants_data
 from nar.own.inputs.repairs import repairs
 from nar.own.inputs.search import Budget, InputSearch, NoDataError, OutOfProbesError
 from nar.own.inputs.settle import (
-    Reading,
+    CallReading,
     other_sizes_differ,
     readings,
     settled,
@@ -75,7 +75,7 @@ class UndecidedError(NoInputsError):
         other: The other call.
     """
 
-    def __init__(self, model: str, texts: tuple[str, ...], other: Reading) -> None:
+    def __init__(self, model: str, texts: tuple[str, ...], other: CallReading) -> None:
         one, two = (f"--input {' --input '.join(call)}" for call in (texts, other.texts))
         reason = (
             f"{other.clause} it runs other operators, and nothing says which call is meant: "
@@ -105,7 +105,7 @@ class Inferred:
     weights_reached: float
     sizes_matter: bool | None
     doubts: tuple[str, ...]
-    readings: tuple[Reading, ...]
+    readings: tuple[CallReading, ...]
     probes: int
     seconds: float
 

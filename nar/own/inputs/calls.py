@@ -154,7 +154,7 @@ def tensors_in(value: object, depth: int = 0) -> Iterator[Tensor]:
             yield from tensors_in(part, depth + 1)
 
 
-class RunRecord(TorchFunctionMode):
+class ProbeRecord(TorchFunctionMode):
     """Records the calls of one run, and refuses what the module was not written for.
 
     Args:

@@ -14,8 +14,8 @@ from nar.capture.forward.untouched import has_lazy, renew_lazy, untouched
 from nar.own.clock import Deadline, ending
 from nar.own.inputs.calls import (
     Outcome,
+    ProbeRecord,
     RefusedCallError,
-    RunRecord,
     TorchCall,
     mark,
     tensors_of_call,
@@ -111,7 +111,7 @@ class Prober:
         number: int,
     ) -> Outcome:
         owned = self._owned | {id(tensor): name for name, tensor in placement.state.items()}
-        record = RunRecord(owned, deadline, is_strict=is_strict)
+        record = ProbeRecord(owned, deadline, is_strict=is_strict)
         error: BaseException | None = None
         with untouched(self._module) as children:
             if has_lazy(children):
@@ -150,7 +150,7 @@ class Prober:
 
     @contextmanager
     def _watched(
-        self, children: Sequence[nn.Module], record: RunRecord, *, is_strict: bool
+        self, children: Sequence[nn.Module], record: ProbeRecord, *, is_strict: bool
     ) -> Iterator[None]:
         """Inside, the record knows which module runs, and what it was called with."""
 
@@ -178,7 +178,7 @@ class Prober:
                 hook.remove()
 
 
-def _read_call(record: RunRecord, *, is_strict: bool) -> None:
+def _read_call(record: ProbeRecord, *, is_strict: bool) -> None:
     """Read what an opaque layer is called with, which it does not look at without data.
 
     Args:

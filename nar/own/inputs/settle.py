@@ -58,7 +58,7 @@ _MANY = (LENGTH, WIDTH, STEPS)  # extents that no layer asked for
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class CallReading:
     """A call that might as well be meant.
 
     Attributes:
@@ -167,12 +167,12 @@ def _scaled(state: State, factor: float, axes_of: Mapping[Kind, Extents] = _FREE
     return state
 
 
-def readings(search: InputSearch, state: State) -> Iterator[Reading]:
+def readings(search: InputSearch, state: State) -> Iterator[CallReading]:
     """The calls that might as well be meant and run other functions of torch."""
     before = _functions(search, state)
     for clause, other in (*_masked(search, state), *_longer(search, state)):
         if _functions(search, other) != before:
-            yield Reading(clause, call_of(other), texts_of(other))
+            yield CallReading(clause, call_of(other), texts_of(other))
 
 
 def _masked(search: InputSearch, state: State) -> Iterator[tuple[str, State]]:
