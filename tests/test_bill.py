@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from nar import capture_architecture
 from nar.cli.app import app
-from nar.views.graph_export import bill_of
+from nar.views.reports import bill_of
 
 NET = """
 from torch import nn

@@ -79,9 +79,7 @@ def capture(name: str, asking: Asking, *, graph: bool, as_bill: bool, as_json: b
         )
     model = captured(resolve_name(name, shipped_corpus()), asking)
     if as_bill:
-        from nar.views.graph_export import bill_of
-
-        show(bill_of(model), str, as_json=True)
+        show(reports.bill_of(model), str, as_json=True)
         return
     show(
         reports.capture(model),

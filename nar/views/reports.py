@@ -1,13 +1,18 @@
-"""The plain data that `--json` prints: what a program gets instead of a table."""
+"""The plain data that `--json` and `--cyclonedx` print: what a program gets instead of a table."""
 
+import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+from uuid import NAMESPACE_URL, uuid5
 
 from nar.answers.design_card import DesignCard
-from nar.answers.words import card_text
+from nar.answers.words import assumed_texts, card_text, doubts_texts, unread_texts
+from nar.base.extras import missing_library
 from nar.base.own_labels import reported
-from nar.graphs.architecture import Architecture
+from nar.base.workspace import version
+from nar.graphs.architecture import UNKNOWN, Architecture
 from nar.graphs.assumed import Assumed, Unread
 from nar.graphs.ops import op_name
 from nar.motifs.partition import MotifPartition
@@ -16,6 +21,7 @@ if TYPE_CHECKING:
     from nar.zoo.spec import ZooCapture
 
 Report = dict[str, Any]
+_PREFIX: Final = "nar"  # of the names of properties of a bill
 
 
 def capture(captured: "ZooCapture") -> Report:
@@ -70,3 +76,73 @@ def motifs(name: str, cut: MotifPartition) -> Report:
             for code, times in cut.counts().items()
         ],
     }
+
+
+def bill_of(captured: "ZooCapture") -> dict[str, Any]:
+    """The bill of one model, a component in CycloneDX 1.6: family, inputs, outputs, fingerprints.
+
+    The library of the standard makes the document. It has no model cards yet, so that the card,
+    which is what a bill of a model is for, is put in here. The same graph gives the same bill, so
+    that a bill that is kept changes where the model does.
+
+    Raises:
+        MissingLibraryError: The library of the standard is not installed.
+    """
+    try:
+        from cyclonedx.model import Property
+        from cyclonedx.model.bom import Bom
+        from cyclonedx.model.component import Component, ComponentType
+        from cyclonedx.output.json import JsonV1Dot6
+    except ImportError as error:
+        raise missing_library("cyclonedx") from error
+
+    item = captured.architecture
+    facts = {
+        "topology": item.topology,
+        "exact": item.exact,
+        "inference": item.inference,
+        "parameters": str(item.graph.parameters),
+        "flops": str(item.graph.flops),
+        "operators": str(item.graph.nodes),
+        **_limits_of(captured),
+    }
+    component = Component(
+        name=item.labels.name,
+        type=ComponentType.MACHINE_LEARNING_MODEL,
+        bom_ref=item.exact,
+        properties=[Property(name=f"{_PREFIX}:{name}", value=text) for name, text in facts.items()],
+    )
+    tool = Component(name="nar-search", version=version(), type=ComponentType.APPLICATION)
+    bom = Bom(
+        components=[component],
+        serial_number=uuid5(NAMESPACE_URL, f"{item.labels.name} {item.exact}"),
+    )
+    bom.metadata.tools.components.add(tool)
+    document: dict[str, Any] = json.loads(JsonV1Dot6(bom).output_as_string())
+    del document["metadata"]["timestamp"]
+    document["components"][0]["modelCard"] = {"modelParameters": _parameters(captured)}
+    return document
+
+
+def _limits_of(captured: "ZooCapture") -> Mapping[str, str]:
+    """What was assumed of the model and what could not be read of it; nothing where nothing was."""
+    texts = {
+        "assumed": [*doubts_texts(captured.assumed), *assumed_texts(captured.assumed)],
+        "unread": list(unread_texts(captured.unread)),
+    }
+    return {name: " ".join(lines) for name, lines in texts.items() if lines}
+
+
+def _parameters(captured: "ZooCapture") -> Mapping[str, Any]:
+    """What the standard asks of a model's design; what is not known is left out."""
+    item = captured.architecture
+    texts = {
+        "task": item.labels.task,
+        "architectureFamily": item.labels.family,
+        "modelArchitecture": item.labels.name,
+    }
+    known: dict[str, Any] = {key: text for key, text in texts.items() if text != UNKNOWN}
+    if item.details is not None:
+        for key, signatures in (("inputs", item.details.inputs), ("outputs", item.details.outputs)):
+            known[key] = [{"format": each} for each in signatures]
+    return known
