@@ -398,10 +398,20 @@ def test_inputs_take_no_memory_until_a_run_writes_them():
 
 @pytest.mark.slow
 def test_a_search_looks_for_garbage_as_before_when_it_is_over():
+    gc.unfreeze()
     found(modules.LeNet())
     with pytest.raises(NoInputsError):
         found(Unrunnable())
     assert not gc.get_freeze_count()
+
+
+def test_what_a_program_has_frozen_stays_frozen():
+    gc.freeze()
+    try:
+        found(modules.LeNet())
+        assert gc.get_freeze_count()
+    finally:
+        gc.unfreeze()
 
 
 class Unrunnable(nn.Module):
