@@ -559,6 +559,8 @@ def renew(
 
 
 # Speed and campaigns are modules that read their own command lines.
+# Chosen: 500 models take two of them on two cores; who has less is told by fewer models.
+_BUILDING_MINUTES: Final = 30.0
 _OWN_OPTIONS: Final = {"ignore_unknown_options": True, "allow_extra_args": True}
 Module = Annotated[str, typer.Argument(help="A module of the folder of this name.")]
 
@@ -601,23 +603,27 @@ def _print_json(value: object) -> None:
 @app.command()
 @reporting_errors
 def recognised(
-    kept: Annotated[Path, typer.Option(help="What `python -m cluster.signatures` has kept.")],
-    models: Annotated[int, typer.Option(min=1, help="How many models are changed.")] = 500,
+    models: Annotated[int, typer.Option(min=1, help="How many models of each draw.")] = 500,
     seed: Annotated[int, typer.Option(help="Draws the models and their changes.")] = 0,
     results: Annotated[Path | None, typer.Option(help="Directory that gets the page.")] = None,
 ) -> None:
-    """Change the weights of models of the corpus, and recognise them, for some two minutes."""
+    """Change the weights of models of the corpus, and recognise them, for some minutes."""
     from benchmark import recognised as page
-    from cluster.signatures import read_built
+    from cluster.signatures import built_models
+    from nar.corpus import Corpus, shipped_corpus
     from nar.corpus.signatures import shipped_signatures
 
     signatures = shipped_signatures()
     if signatures is None:
         raise NarError("wanted signatures; `python -m cluster.signatures` writes them")
-    built = read_built(kept)
-    chosen = page.drawn(built, models, seed)
-    asked = page.ask(chosen, signatures, seed)
-    text = page.as_markdown(asked, len(chosen), f"{len(built):,} that are known")
+    columns = Corpus(shipped_corpus()).columns(["name", "tier"]).to_pydict()
+    order = list(zip(columns["name"], columns["tier"], strict=True))
+    asked = {}
+    for tier, said in page.DRAWS.items():
+        names = page.names_in(order, tier, seed)
+        chosen = page.distinct(built_models(names, None, _BUILDING_MINUTES), models)
+        asked[said] = page.ask(chosen, signatures, seed)
+    text = page.as_markdown(asked, len(order))
     if results is None:
         stdout.print(text, markup=False)
     else:

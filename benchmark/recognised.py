@@ -6,7 +6,7 @@ looked for among the signatures that NAR ships.
 
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -31,17 +31,19 @@ _RANKS: Final = (4, 8, 16, 64)
 _SHOWN: Final = 25
 
 
+# Tier of a draw -> what its models are called on the page.
+DRAWS: Final = {"named": "named models", "": "models of the whole corpus"}
 _INTRODUCTION: Final = (
-    "The weights of {models} models of the corpus, drawn by a seed from {size}, are built without "
-    "data, changed as people change them, and looked for by the names and shapes of their weights "
-    "alone: `nar search model.safetensors`. A name is right where its weights have the shapes of "
-    "the model that was changed: of two models that differ in an activation alone, each is right. "
+    "The weights of models of the corpus, drawn by a seed, are built without data, changed as "
+    "people change them, and looked for among those of {size} architectures by the names and "
+    "shapes of their weights alone: `nar search model.safetensors`. A name is right where its "
+    "weights have the shapes of the model that was changed: of two models that differ in an "
+    "activation alone, each is right. "
     "**Said as it is**: a prefix or a merged adapter gives the same shapes, a half is a part, "
     "another head or vocabulary is another head. **One answer to a part** may name several "
     "architectures, where each has all of its weights and they differ in a head alone, in at most "
     "a twentieth of their weights: the part cannot tell them apart. The models that are drawn are "
-    "in the signatures: "
-    "nothing is said here of models that NAR does not know."
+    "in the signatures: nothing is said here of models that NAR does not know."
 )
 
 
@@ -176,18 +178,32 @@ class Asked:
     relation: str
 
 
-def drawn(built: Mapping[str, Shapes], models: int, seed: int) -> dict[str, Shapes]:
-    """Models whose weights have different shapes, drawn by a seed.
+def names_in(order: Sequence[tuple[str, str]], tier: str, seed: int) -> list[str]:
+    """The names of one tier of a corpus, in the order of a seed.
+
+    Args:
+        order: Name and tier of each architecture.
+        tier: Named, swept, composed; empty for all.
+        seed: Shuffles them.
+    """
+    names = sorted(name for name, own in order if tier in ("", own))
+    random.Random(seed).shuffle(names)
+    return names
+
+
+def distinct(built: Iterable[tuple[str, Shapes]], models: int) -> dict[str, Shapes]:
+    """The first models whose weights have different shapes.
 
     Args:
         built: Shape of each weight by its name, for each model.
         models: How many at most.
-        seed: Draws them.
     """
-    distinct = {tuple(sorted(shapes.values())): name for name, shapes in sorted(built.items())}
-    names = sorted(distinct.values())
-    chosen = random.Random(seed).sample(names, min(models, len(names)))
-    return {name: built[name] for name in chosen}
+    chosen: dict[tuple[Shape, ...], tuple[str, Shapes]] = {}
+    for name, shapes in built:
+        chosen.setdefault(tuple(sorted(shapes.values())), (name, shapes))
+        if len(chosen) == models:
+            break
+    return dict(chosen.values())
 
 
 def ask(models: Mapping[str, Shapes], signatures: Signatures, seed: int = 0) -> list[Asked]:
@@ -218,8 +234,20 @@ def ask(models: Mapping[str, Shapes], signatures: Signatures, seed: int = 0) -> 
     return asked
 
 
-def as_markdown(asked: Sequence[Asked], models: int, size: str) -> str:
-    """The page of what was found."""
+def as_markdown(asked: Mapping[str, Sequence[Asked]], size: int) -> str:
+    """The page of what was found.
+
+    Args:
+        asked: What was asked of the models of each draw; a draw is named as its models are.
+        size: Architectures that are known.
+    """
+    sections = [section for models, one in asked.items() for section in _of_draw(models, one)]
+    command = "```sh\npython -m benchmark recognised --results results\n```"
+    text = _INTRODUCTION.format(size=f"{size:,}")
+    return "\n\n".join(["# Which architecture a file of weights is of", text, command, *sections])
+
+
+def _of_draw(models: str, asked: Sequence[Asked]) -> list[str]:
     head = ["weights", "questions", "right first", "right in five", "said as it is"]
     rows = [[each.name, *_shares([one for one in asked if one.change == each])] for each in CHANGES]
     counted = [one for one in asked if one.change.is_counted]
@@ -227,21 +255,13 @@ def as_markdown(asked: Sequence[Asked], models: int, size: str) -> str:
     wrong = [one for one in counted if one.place != 1]
     of_pairs = Counter((one.model, one.first) for one in wrong)
     missed = [[model, first, str(times)] for (model, first), times in of_pairs.most_common(_SHOWN)]
-    return (
-        "\n\n".join(
-            [
-                "# Which architecture a file of weights is of",
-                _INTRODUCTION.format(models=models, size=size),
-                "```sh\npython -m cluster.signatures --kept work/built.jsonl\n"
-                "python -m benchmark recognised --kept work/built.jsonl --results results\n```",
-                markdown_table(head, rows),
-                "## Not first",
-                f"Of {len(counted):,} questions {len(wrong)}; the pairs that came most often:",
-                markdown_table(["model", "came first", "times"], missed),
-            ]
-        )
-        + "\n"
-    )
+    return [
+        f"## {len({one.model for one in asked})} {models}",
+        markdown_table(head, rows),
+        f"Of {len(counted):,} questions {len(wrong)} were not right at first; the pairs that came "
+        "most often:",
+        markdown_table(["model", "came first", "times"], missed) + "\n",
+    ]
 
 
 def _shares(asked: Sequence[Asked]) -> list[str]:

@@ -124,7 +124,7 @@ def pytest_xdist_make_scheduler(config, log):
 @pytest.fixture(scope="session")
 def milvus_uri(tmp_path_factory):
     """URI of a Milvus server that lives as long as the tests."""
-    with milvus_server(tmp_path_factory.mktemp("milvus")) as uri:
+    with milvus_server(tmp_path_factory.mktemp("milvus"), is_eager=True) as uri:
         yield uri
 
 

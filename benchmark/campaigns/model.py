@@ -212,7 +212,7 @@ def model(told: Model) -> Iterator[Tally]:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         uri = str(directory / "index.db")
         if told.store == "server":
-            uri = stack.enter_context(milvus_server(directory))
+            uri = stack.enter_context(milvus_server(directory, is_eager=True))
         config = IndexConfig(uri=uri, alias="model", follow_s=0.1)
         subjects = Subjects(_opener(told.store, config), config)
         stack.callback(lambda: subjects.subject.close())

@@ -279,7 +279,7 @@ def rows(told: Rows) -> Iterator[Tally]:
 
 def _places(told: Rows, place: Path, stack: ExitStack) -> list[IndexConfig]:
     if told.store == "server":
-        uri = stack.enter_context(milvus_server(place))
+        uri = stack.enter_context(milvus_server(place, is_eager=True))
         places = [{"uri": uri, "alias": f"rows_{each}"} for each in range(told.writers)]
     else:
         places = [{"uri": str(place / f"{each}.db")} for each in range(told.writers)]

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from benchmark.recognised import CHANGES, as_markdown, ask, drawn
+from benchmark.recognised import CHANGES, as_markdown, ask, distinct, names_in
 from nar.corpus.signatures import Signatures, write_signatures
 from nar.graphs.weights import weights_of
 
@@ -61,14 +61,21 @@ def test_an_adapter_stands_beside_what_it_changes():
 
 
 def test_models_of_equal_shapes_are_drawn_once():
-    chosen = drawn(MODELS, 10, seed=0)
-    assert len(chosen) == 3
-    assert drawn(MODELS, 10, seed=0) == chosen
+    assert distinct(MODELS.items(), 10).keys() == {"a:six", "a:nine", "a:wide"}
+    assert distinct(iter(MODELS.items()), 1).keys() == {"a:six"}
+
+
+def test_a_seed_draws_names_of_one_tier():
+    order = [(name, "named" if name < "a:t" else "swept") for name in MODELS]
+    assert sorted(names_in(order, "named", 0)) == ["a:again", "a:nine", "a:six"]
+    assert names_in(order, "", 0) == names_in(order[::-1], "", 0)
+    assert set(names_in(order, "", 0)) == MODELS.keys()
 
 
 def test_the_page_counts_what_is_right(signatures):
-    asked = ask(drawn(MODELS, 10, seed=0), signatures)
+    asked = ask(distinct(MODELS.items(), 10), signatures)
     assert {one.place for one in asked if one.change.name == "another prefix"} == {1}
-    text = as_markdown(asked, 3, "4 that are known")
+    text = as_markdown({"stacks": asked}, 4)
+    assert "## 3 stacks" in text
     assert "| another prefix | 3 | 1.000 | 1.000 | 1.000 |" in text
     assert "python -m benchmark recognised" in text

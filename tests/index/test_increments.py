@@ -100,7 +100,7 @@ def test_who_writes_single_rows_takes_off_the_name_of_the_corpus(index):
 def test_a_restart_of_milvus_forgets_nothing_of_what_was_written(tmp_path):
     port = free_port()
     with (
-        running_milvus(tmp_path, port) as server,
+        running_milvus(tmp_path, port, is_eager=True) as server,
         open_index(server.uri, "whole") as index,
         open_index(server.uri, "cut_off") as other,
     ):
@@ -112,7 +112,7 @@ def test_a_restart_of_milvus_forgets_nothing_of_what_was_written(tmp_path):
         # Killed in between, a write leaves rows that are not those of the corpus.
         show_difference(other.follow())
     with (
-        running_milvus(tmp_path, port) as server,
+        running_milvus(tmp_path, port, is_eager=True) as server,
         open_index(server.uri, "whole") as index,
         open_index(server.uri, "cut_off") as other,
     ):

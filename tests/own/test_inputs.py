@@ -459,3 +459,26 @@ def test_a_step_back_is_given_up_soon():
         (image,) = search.depth_first((slot("x", Kind.IMAGE),))
     assert image.extents == (1, 3, 256, 256)
     assert search.probes < 15
+
+
+class PictureMemory(nn.Module):
+    """Reads pictures by time, batch second; its inner state says their sides."""
+
+    def __init__(self):
+        super().__init__()
+        self.gate, self.new = (nn.Conv2d(48, 32, 5, padding=2) for _ in range(2))
+
+    def forward(self, inputs=None, state=None, steps=10):
+        if state is None:
+            state = torch.zeros(inputs.size(1), 32, 48, 48)
+        for step in range(steps):
+            both = torch.cat((inputs[step, ...], state), 1)
+            gate = self.gate(both).sigmoid()
+            state = gate * state + (1 - gate) * self.new(both).tanh()
+        return state
+
+
+def test_a_step_back_that_leads_further_is_not_given_up():
+    """A vector reads fewer calls than an image does, and comes to five axes from there."""
+    (pictures,) = tensors(found(PictureMemory()))
+    assert pictures.shape[2:] == (16, 48, 48)

@@ -4,6 +4,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from math import prod
 from typing import Final, Protocol
 
@@ -29,7 +30,8 @@ _WANTED: Final = re.compile(r"expected (\d+)")
 _MESSAGE = 80  # characters of an error that tell it from others; chosen: a line of a terminal
 # From this depth on, a repair after which the run stops earlier is a step back.
 _FIRST_STEPS = 2
-# Probes after a step back; chosen: another kind shows by then whether it leads further.
+# Probes after a step back, until one comes further than the run before it; chosen: another kind
+# shows by then whether it leads further.
 _DETOUR = 9
 
 
@@ -82,6 +84,26 @@ class Budget:
             self._seconds = self.deadline.left
 
 
+@dataclass(slots=True)
+class _Limit:
+    """How many probes a part of a search has left.
+
+    Attributes:
+        left: How many; None once nothing bounds them.
+        lifted_at: A run of more calls than these lifts the bound; None where no run does.
+    """
+
+    left: int | None
+    lifted_at: int | None = None
+
+    def count(self, outcome: Outcome) -> None:
+        """Note a probe."""
+        if self.lifted_at is not None and len(outcome.calls) > self.lifted_at:
+            self.left = None
+        elif self.left is not None:
+            self.left -= 1
+
+
 class InputSearch:
     """Probes a module, knows what each probe gave, and repairs what failed.
 
@@ -99,7 +121,7 @@ class InputSearch:
         self.outcomes: dict[State, Outcome] = {}
         self._budget, self._repairs, self._is_strict = budget, repairs, is_strict
         self._prober = Prober(module)
-        self._allowed: int | None = None
+        self._limits: list[_Limit] = []
         self._seen: set[State] = set()
 
     @property
@@ -119,18 +141,18 @@ class InputSearch:
             return known
         if sum(prod(each.extents) for each in state) > _LARGEST:
             return Outcome(error=ValueError("the inputs would be too large"))
-        if self._budget.probes <= 0 or self._allowed == 0:
+        if self._budget.probes <= 0 or any(each.left == 0 for each in self._limits):
             raise OutOfProbesError
         self._budget.deadline.check()
         self._budget.probes -= 1
-        if self._allowed is not None:
-            self._allowed -= 1
         imported = len(sys.modules)
         outcome = self._run(state)
         if isinstance(outcome.error, _OneRunTooLongError) and len(sys.modules) > imported:
             # It took long to import what it calls, as parts of torch: that is over for good.
             self._budget.deadline = Deadline(max(self._budget.deadline.left, _LONGEST))
             outcome = self._run(state)
+        for limit in self._limits:
+            limit.count(outcome)
         self.outcomes[state] = outcome
         return outcome
 
@@ -142,18 +164,21 @@ class InputSearch:
             return Outcome(error=_OneRunTooLongError("one run took longer than a search may"))
 
     @contextmanager
-    def at_most(self, probes: int) -> Iterator[None]:
-        """Inside, no more probes than that are made; reaching it ends the block in silence."""
-        before = self._allowed
-        self._allowed = probes if before is None else min(probes, before)
+    def at_most(self, probes: int, lifted_at: int | None = None) -> Iterator[None]:
+        """Inside, no more probes than that are made; reaching it ends the block in silence.
+
+        Args:
+            probes: How many.
+            lifted_at: Once a run makes more calls than these, the bound holds no longer.
+        """
+        self._limits.append(_Limit(probes, lifted_at))
         try:
             yield
         except OutOfProbesError:
             if self._budget.probes <= 0:
                 raise
         finally:
-            used = (probes if before is None else min(probes, before)) - self._allowed
-            self._allowed = None if before is None else before - used
+            self._limits.pop()
 
     @contextmanager
     def granted(self, probes: int, seconds: float) -> Iterator[None]:
@@ -188,7 +213,8 @@ class InputSearch:
             if len(repaired) > len(state):
                 self._grant_key()
             is_back = len(after.calls) < len(outcome.calls) and not after.is_ok
-            with self.at_most(_DETOUR) if is_back else nullcontext():
+            detour = self.at_most(_DETOUR, lifted_at=len(outcome.calls))
+            with detour if is_back else nullcontext():
                 # A mapping has as many keys as it has.
                 found = self.depth_first(repaired, depth + (len(repaired) <= len(state)))
                 if found is not None:
@@ -198,8 +224,9 @@ class InputSearch:
     def _grant_key(self) -> None:
         """One probe more: each key of a mapping is asked for by a run of its own."""
         self._budget.probes += 1
-        if self._allowed is not None:
-            self._allowed += 1
+        for limit in self._limits:
+            if limit.left is not None:
+                limit.left += 1
 
     def furthest(self) -> tuple[State, Outcome] | None:
         """The probe that came furthest."""
