@@ -20,11 +20,13 @@ from backends import BACKENDS, Backend, Exact, Fronted, Loop, Published
 from both_clients import CLIENTS
 from hypothesis import settings
 from milvus_server import milvus_server
+from nodes import RAY_SETTINGS
 from s3_server import s3_server
 from xdist.scheduler import LoadScopeScheduling
 
 from nar.index.settings import IndexConfig
 
+os.environ.update(RAY_SETTINGS)
 # A shell that runs the tests in the background has them ignore Ctrl-C, and with them the programs
 # that they start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)

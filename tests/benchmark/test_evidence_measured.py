@@ -53,7 +53,8 @@ def test_a_family_is_right_only_where_it_is_said():
 
 @pytest.fixture(scope="module")
 def asking():
-    return AtlasQueries("validation")
+    # Drawn by a hash: all that may ask take minutes of a core, and say no more.
+    return AtlasQueries("validation", most=150)
 
 
 @pytest.mark.slow
@@ -72,7 +73,7 @@ def test_only_originals_that_select_a_model_ask_for_settings(asking):
 @pytest.mark.slow
 def test_wholes_have_a_head_and_their_design_does_not_answer(asking):
     wholes = list(asking.wholes())
-    assert len(wholes) > 500
+    assert len(wholes) > 100
     for one in wholes:
         assert one.original.name in frozen.selecting()
         assert one.original.topology not in {hit.topology for hit in one.compared(DEPTH)}

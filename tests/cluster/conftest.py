@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from nodes import NOT_NICE
 
 from cluster.config import ClusterConfig, ExtractConfig
 from cluster.extraction import ExtractJob, ExtractReport, extract
@@ -20,11 +19,8 @@ ONE_WORKER = ExtractConfig(num_workers=1, shard_size=4)
 @pytest.fixture(scope="session")
 def ray_cluster() -> Iterator[None]:
     """A private cluster of this machine's size, started on first use, stopped at the end."""
-    with pytest.MonkeyPatch.context() as patch:
-        # Ray lets others go first: beside other tests its workers would import for minutes.
-        patch.setenv(*NOT_NICE)
-        with connect(ClusterConfig()):
-            yield
+    with connect(ClusterConfig()):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
+from nodes import RAY_SETTINGS
 from prometheus_client.parser import text_string_to_metric_families
 from waiting import wait_for
 
@@ -71,7 +72,7 @@ def head(tmp_path_factory) -> Iterator[Head]:
     """A head of its own: home, token, ports and session directory are nobody else's."""
     home = tmp_path_factory.mktemp("home")
     kept = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
-    environment = {**kept, "HOME": str(home), "RAY_AUTH_MODE": "token"}
+    environment = {**kept, **RAY_SETTINGS, "HOME": str(home), "RAY_AUTH_MODE": "token"}
     subprocess.run(
         [RAY, "get-auth-token", "--generate"], env=environment, check=True, capture_output=True
     )
