@@ -16,7 +16,7 @@ from ray.exceptions import RayError, RayTaskError
 
 from nar.corpus import Card, Location, ShardReader, card_of
 from nar.encoding.embed import NODES_A_PASS, Embedder
-from nar.encoding.encoder import Encoder
+from nar.encoding.registry import Encoder
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.ragged import slices_within
 from nar.index.rows import IndexRow, index_row

@@ -11,8 +11,8 @@ from torch.nn.parallel import DistributedDataParallel
 from nar.encoding.default.pretraining import pretrain_default
 from nar.encoding.default.samples import collect_feature_samples
 from nar.encoding.embed import Embedder
-from nar.encoding.encoder import Encoder
 from nar.encoding.paper.pretraining import pretrain_paper
+from nar.encoding.registry import Encoder
 from nar.encoding.training import LONE, BatchShare, Worker
 from nar.motifs.config import MotifConfig
 

@@ -20,7 +20,6 @@ from nar.answers.atlas import shipped_atlas
 from nar.corpus import read_corpus, shipped_corpus
 from nar.encoding.default.recipe import DefaultRecipe, GraphRecipe, MotifRecipe
 from nar.encoding.embed import Embedder, load_checkpoint
-from nar.encoding.encoder import Encoder
 from nar.encoding.paper.encoder import paper_encoder
 from nar.encoding.paper.recipe import (
     PaperConfig,
@@ -29,6 +28,7 @@ from nar.encoding.paper.recipe import (
     PaperRecipe,
 )
 from nar.encoding.recipe import EncoderRecipe
+from nar.encoding.registry import Encoder
 from nar.encoding.training import EpochReport, Worker, training_module
 from nar.graphs.architecture import Architecture
 from nar.graphs.canonical import canonical

@@ -14,7 +14,7 @@ from safetensors.numpy import load, save
 from nar.base.errors import CheckpointError
 from nar.base.files import write_whole
 from nar.encoding import stored
-from nar.encoding.encoder import Encoder, reading_module
+from nar.encoding.registry import Encoder, reading_module
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.ragged import slices_within
 from nar.motifs.partition import split_all

@@ -29,9 +29,8 @@ from torch.optim import Adam, Optimizer
 from nar.base.errors import CheckpointError, ConfigError
 from nar.base.files import write_whole
 from nar.encoding.collecting import keep_samples, kept_samples
-from nar.encoding.encoder import Encoder
 from nar.encoding.recipe import EncoderRecipe, StageRecipe
-from nar.encoding.registry import ENCODERS
+from nar.encoding.registry import ENCODERS, Encoder
 from nar.graphs.architecture import Architecture
 from nar.motifs.config import MotifConfig
 
