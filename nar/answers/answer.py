@@ -160,6 +160,18 @@ def explanation_of(cut: Cut, dissected: Dissected, other: Architecture) -> Expla
     return Explanation(other.labels.name, motif_difference(cut, Cut(other)), differs)
 
 
+def change_of(known: Architecture, own: Network) -> Changes:
+    """How a known network becomes another one.
+
+    Args:
+        known: The known network.
+        own: The other one.
+    """
+    is_design = known.topology == own.topology
+    design = design_change(known.graph, own.graph) if is_design else None
+    return Changes(known.labels.name, edits_between(known.graph, own.graph), design)
+
+
 def explained_names(answer: Answer, networks: Iterable[str]) -> list[str]:
     """Names that an explanation compares a query with: near networks, a whole, and a shared body.
 
@@ -251,12 +263,7 @@ class _Making:
         hits = {hit.name: hit for hit in (*self.answer.hits, *self.answer.same_design)}
         hits |= {hit.name: hit for each in self.near.values() for hit in each}
         known = self._read([hits[name] for name in names if name in hits])
-        return tuple(self._change(each, self._network) for each in known.values())
-
-    def _change(self, known: Architecture, own: Network) -> Changes:
-        is_design = known.topology == own.topology
-        design = design_change(known.graph, own.graph) if is_design else None
-        return Changes(known.labels.name, edits_between(known.graph, own.graph), design)
+        return tuple(change_of(each, self._network) for each in known.values())
 
     def _changed_names(self) -> Sequence[str]:
         """Names of the networks that are most like the query."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from nar.answers.bodies import SharedBody
     from nar.answers.coverage import Coverage
     from nar.answers.design_card import DesignCard
+    from nar.answers.difference import Changes
     from nar.answers.edits import Edits
     from nar.answers.part_of import Whole
     from nar.answers.query import Answer
@@ -364,6 +365,39 @@ def changes_text(names: Sequence[str], edits: "Edits") -> str:
     return f"From {names[0]} to {names[1]}: {edits.text}."
 
 
+def change_text(known: "Changes") -> str:
+    """How a known network becomes a query.
+
+    Example:
+        >>> from nar.answers.difference import Changes
+        >>> from nar.answers.edits import Edits
+        >>> change_text(Changes("timm:a", Edits()))
+        'This one has the operators of timm:a, wired or ordered otherwise.'
+    """
+    name, edits = known.name, known.edits
+    if not known.design and not edits.edits:
+        return f"This one has the operators of {name}, wired or ordered otherwise."
+    if max(edits.paired) >= _MUCH:
+        return changes_text((name, "this one"), edits)
+    return f"Little of it is as in {name}: {shared_text((name, 'this'), edits.paired)}"
+
+
+def known_as_text(same: Sameness, change: DesignChange | None) -> str:
+    """What of a network is known, where it is the same as a known one.
+
+    Args:
+        same: What both have in common.
+        change: In what two networks of one design differ, if that was compared.
+
+    Example:
+        >>> known_as_text("design", "widths")
+        'design, in other widths'
+    """
+    if same == "design":
+        return f"design, {_KNOWN_CHANGE[change]}"
+    return "network" if same == "network" else "network, as it is at inference"
+
+
 def assumed_texts(assumed: Assumed | None) -> Iterator[str]:
     """What was assumed of a model: its inputs as options of a command, and how it was built.
 
@@ -565,16 +599,8 @@ def _changes(answer: "Answer") -> Iterator[Sentence]:
     Where a design is known in other widths or with other weights, its own sentence has said it.
     """
     for each in answer.changes or ():
-        if each.design and each.design != "settings":
-            continue
-        if not each.design and not each.edits.edits:
-            text = f"This one has the operators of {each.name}, wired or ordered otherwise."
-        elif max(each.edits.paired) >= _MUCH:
-            text = changes_text((each.name, "this one"), each.edits)
-        else:
-            shares = shared_text((each.name, "this"), each.edits.paired)
-            text = f"Little of it is as in {each.name}: {shares}"
-        yield Sentence("changes", text, (each.name,))
+        if not each.design or each.design == "settings":
+            yield Sentence("changes", change_text(each), (each.name,))
 
 
 def _like(answer: "Answer") -> Iterator[Sentence]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -35,6 +35,9 @@ from nar.cli.options import NAME_HELP, Corpus, Multiples, Name, filtering
 from nar.graphs.by import By
 from nar.index import IndexKind
 from nar.index.filters import Filter
+
+if TYPE_CHECKING:
+    from nar.answers.supported import SupportedList
 
 # Chosen: objects that Python makes before it looks for garbage. A command ends with its answer, and
 # so many objects take a few megabytes.
@@ -86,13 +89,14 @@ def search(
         ),
     ] = None,
     by: Annotated[
-        By,
+        By | None,
         typer.Option(
             help="What they share: the design, the family (what it is for), the trunk (what it "
             "stands on), the most of its structure (what it is a copy, change or part of), or "
-            "its origin (what it may have been made from)."
+            "its origin (what it may have been made from). By default the design; of what an "
+            "engine supports, the most of its structure."
         ),
-    ] = "design",
+    ] = None,
     motif: Annotated[
         str,
         typer.Option(
@@ -100,7 +104,11 @@ def search(
         ),
     ] = "",
     among: Annotated[
-        Path | None, typer.Option(help="File of names, one a line: only these may be hits.")
+        str | None,
+        typer.Option(
+            help="File of names, one a line: only these may be hits; or what supports them: vllm, "
+            "llama.cpp, transformers.js, tensorrt-llm, onnxruntime-genai."
+        ),
     ] = None,
     *,
     wanted: Filter,
@@ -133,13 +141,10 @@ def search(
     from nar.choices import IndexChoice
 
     choice = IndexChoice(work, uri, config)
+    listed = None
     if among is not None:
-        from nar.answers import conditions
-
-        names = conditions.listed_names(among)
-        if server is None and not choice.has_own_rows:
-            _warn_of_unknown(among, conditions.unknown_to_atlas(names))
-        wanted = conditions.among(names, wanted)
+        is_atlas = server is None and not choice.has_own_rows
+        listed, wanted = _narrowed(among, wanted, is_atlas=is_atlas)
     if motif or not name:
         if relative:
             raise typer.BadParameter("a multiple such as 0.5x is of a model, and none is named")
@@ -153,7 +158,9 @@ def search(
     from nar.cli.search_command import Finding
     from nar.cli.search_command import search as run_search
 
-    finding = Finding(choice, server, top_k, wanted, relative, by, copies)
+    # Who adds a model to an engine begins with what needs the fewest changes.
+    sharing = by or ("copy" if listed else "design")
+    finding = Finding(choice, server, top_k, wanted, relative, sharing, copies, listed)
     how = {"explain": explain, "fresh": fresh, "as_json": as_json}
     code = code_of(name)
     if code is not None:
@@ -169,7 +176,21 @@ def search(
     run_search(name, finding, asking, html=html, **how)
 
 
-def _warn_of_unknown(path: Path, unknown: Sequence[str]) -> None:
+def _narrowed(
+    among: str, wanted: Filter, *, is_atlas: bool
+) -> "tuple[SupportedList | None, Filter]":
+    """The list of an engine that ``--among`` means, if it means one, and the narrower filter."""
+    from nar.answers import conditions
+    from nar.answers.supported import supported_list
+
+    listed = supported_list(among)
+    names = list(listed.known()) if listed else conditions.listed_names(Path(among))
+    if listed is None and is_atlas:
+        _warn_of_unknown(among, conditions.unknown_to_atlas(names))
+    return listed, conditions.among(names, wanted)
+
+
+def _warn_of_unknown(path: str, unknown: Sequence[str]) -> None:
     """Say on stderr which names of a file the atlas lacks."""
     if unknown:
         shown = ", ".join(unknown[:_SHOWN_NAMES])

@@ -24,7 +24,7 @@ from nar.answers.novelty import Novelty, read_novelty
 from nar.answers.query import Answer, Counted, Part, Query
 from nar.answers.retrieve import Retriever
 from nar.base.asking import Asking
-from nar.base.console import show, stderr
+from nar.base.console import show, stderr, stdout
 from nar.base.errors import CorpusError, NarError, UnknownArchitectureError
 from nar.base.files import write_text
 from nar.choices import CorpusChoice, IndexChoice
@@ -39,6 +39,7 @@ from nar.index.rows import IndexEntry
 from nar.views.answer import NetworkRow, answer_report, answer_view, one_row_a_network
 
 if TYPE_CHECKING:
+    from nar.answers.supported import Closest, SupportedList
     from nar.client.client import Client
     from nar.config import NarConfig
     from nar.index.architecture_index import ArchitectureIndex
@@ -65,6 +66,7 @@ class Finding:
         relative: Bounds that are multiples of what a model has.
         by: What relatives should share with a model.
         copies: Whether every copy counts as a relative of its own.
+        listed: What an engine supports, where only that is wanted.
     """
 
     choice: IndexChoice
@@ -74,6 +76,7 @@ class Finding:
     relative: Multiples
     by: By
     copies: bool = False
+    listed: "SupportedList | None" = None
 
     def query(self, asked: Asked, *, is_whole: bool, explain: bool = False) -> Query:
         """The question for the relatives of a model.
@@ -164,9 +167,14 @@ def _search_row(
         [answer] = ask([query], finding.choice, finding.server, graphs)
     except UnknownArchitectureError as error:
         raise UnknownArchitectureError(f"{error}; {unknown}") from None
-    rows = finding.rows(name, answer)
-    report = answer_report(name, answer, rows) if as_json else {}
-    show_and_keep(report, partial(answer_view, name, answer, rows), name, html, as_json=as_json)
+    _show(
+        answer,
+        finding.rows(name, answer),
+        name,
+        _closest(finding, name, answer, graphs),
+        html,
+        as_json=as_json,
+    )
 
 
 def show_relatives(
@@ -176,15 +184,46 @@ def show_relatives(
     corpus = CorpusChoice(finding.choice.work).directory_if_any()
     item, name = asked.architecture, asked.architecture.labels.name
     query = finding.query(asked, is_whole=as_json or explain, explain=explain)
-    [answer] = ask([query], finding.choice, finding.server, HitGraphs(corpus))
+    graphs = HitGraphs(corpus)
+    [answer] = ask([query], finding.choice, finding.server, graphs)
+    closest = _closest(finding, item if query.has_verdict else name, answer, graphs)
     rows = finding.rows(name, answer)
     if len(rows) < finding.top_k <= len(answer.hits):
         copies = f"{len(answer.hits)} hits are {len(rows)} networks"
         stderr.print(f"{copies}: --all gives every copy a row of its own", style="yellow")
     if explain:
         answer = _explained(item, answer, min(finding.top_k, EXPLAINED))
-    report = answer_report(name, answer, rows) if as_json else {}
-    show_and_keep(report, partial(answer_view, name, answer, rows), name, html, as_json=as_json)
+    _show(answer, rows, name, closest, html, as_json=as_json)
+
+
+def _closest(
+    finding: Finding, asked: Architecture | str, answer: Answer, graphs: "HitGraphs"
+) -> "Closest | None":
+    """What of the list of an engine is closest, where only that is wanted."""
+    if finding.listed is None:
+        return None
+    # Imported here: few questions are about an engine.
+    from nar.answers.supported import closest
+
+    return closest(finding.listed, asked, answer, graphs)
+
+
+def _show(
+    answer: Answer,
+    rows: Sequence[NetworkRow],
+    name: str,
+    closest: "Closest | None",
+    html: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Show an answer; arguments as for `answer_view` and `show_and_keep`."""
+    report = answer_report(name, answer, rows, closest) if as_json else {}
+    view = partial(answer_view, name, answer, rows, closest)
+    show_and_keep(report, view, name, html, as_json=as_json)
+    if closest and not as_json:
+        # What is copied has no line breaks of a terminal.
+        stdout.print(f"\nFor an issue:\n\n{closest.issue}", soft_wrap=True, markup=False)
 
 
 def show_and_keep(

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
@@ -24,6 +24,9 @@ from nar.index.rows import Hit
 from nar.views.difference import edits_report, explanation_view
 from nar.views.display import Fitted, human
 from nar.views.reports import assumed, unread
+
+if TYPE_CHECKING:
+    from nar.answers.supported import Closest
 
 Report = dict[str, Any]
 
@@ -131,13 +134,19 @@ def _row(hits: Sequence[Hit], asked: str) -> NetworkRow:
     return NetworkRow(shown, tuple(sorted([hit.name for hit in others], key=place_of_name)))
 
 
-def answer_view(query: str, answer: Answer, rows: Sequence[NetworkRow] = ()) -> RenderableType:
+def answer_view(
+    query: str,
+    answer: Answer,
+    rows: Sequence[NetworkRow] = (),
+    closest: "Closest | None" = None,
+) -> RenderableType:
     """The sentences of an answer, a table of relatives, and why the first relatives are near.
 
     Args:
         query: Name of the query.
         answer: The answer.
         rows: Rows of the table; by default a row for each hit.
+        closest: What an engine supports, where that was asked for: it stands first.
     """
     statements = sentences(answer)
     styles = _STYLES if answer.is_known else {**_STYLES, **_OF_NEW}
@@ -154,16 +163,20 @@ def answer_view(query: str, answer: Answer, rows: Sequence[NetworkRow] = ()) -> 
     reasons = [
         explanation_view(each.name, each.motifs, each.differs) for each in answer.shared or ()
     ]
-    return Group(*before, *hits, *below, *reasons)
+    supported = [Text(each, "bold green") for each in closest.sentences] if closest else []
+    return Group(*supported, *before, *hits, *below, *reasons)
 
 
-def answer_report(query: str, answer: Answer, rows: Sequence[NetworkRow]) -> Report:
+def answer_report(
+    query: str, answer: Answer, rows: Sequence[NetworkRow], closest: "Closest | None" = None
+) -> Report:
     """The same as plain data.
 
     Args:
         query: Name of the query.
         answer: The answer.
         rows: The hits, a row for each network.
+        closest: What an engine supports, where that was asked for.
     """
     return {
         "query": query,
@@ -180,6 +193,7 @@ def answer_report(query: str, answer: Answer, rows: Sequence[NetworkRow]) -> Rep
         "sentences": [each.text for each in sentences(answer)],
         "evidence": evidence_report(answer),
         "explanations": [_explanation(each) for each in answer.shared or ()],
+        "supported": _supported(closest),
     }
 
 
@@ -212,6 +226,26 @@ def _wrapped(wrapped: Wrapped | None) -> Report | None:
         "same": wrapped.same,
         "names": [hit.name for hit in wrapped.hits],
         "taken_off": [asdict(each) for each in wrapped.taken_off],
+    }
+
+
+def _supported(closest: "Closest | None") -> Report | None:
+    if closest is None:
+        return None
+    changes, listed = closest.changes, closest.listed
+    return {
+        "list": listed.key,
+        "source": listed.source,
+        "read": listed.read.isoformat(),
+        "architectures": len(listed.architectures),
+        "compared": closest.compared,
+        "is_supported": closest.is_supported,
+        "architecture": closest.architecture or None,
+        "name": closest.name or None,
+        "same": "name" if closest.is_named else closest.same,
+        "changes": edits_report(changes.edits) if changes else None,
+        "sentences": closest.sentences,
+        "issue": closest.issue,
     }
 
 

@@ -1,14 +1,21 @@
-"""`nar search --among FILE`: hits come from a list of one's own, whatever else is wanted."""
+"""`nar search --among`: hits come from a list of one's own, or from what an engine supports."""
 
 import json
+import re
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
+from nar.answers.answer import NoGraphs
 from nar.answers.conditions import among, listed_names
+from nar.answers.query import Answer
+from nar.answers.supported import class_of, closest, lists, supported_list
 from nar.base.errors import InvalidInputError
 from nar.cli.app import app
 from nar.index.filters import Filter
+
+ENGINES = ["vllm", "llama.cpp", "transformers.js", "tensorrt-llm", "onnxruntime-genai"]
 
 
 def test_names_stand_one_a_line(tmp_path):
@@ -41,9 +48,8 @@ def test_hits_are_of_the_list_and_unknown_names_are_said(tmp_path, monkeypatch):
     assert "not in the atlas: timm:nothing" in done.stderr
 
 
-@pytest.mark.slow
-def test_the_closest_that_is_supported_to_a_model_of_the_hub(tmp_path, monkeypatch):
-    """What a serving engine asks of a new model: its config.json, a list of names, the reasons."""
+def in_the_hub(tmp_path, monkeypatch):
+    """A small Llama in the cache of the Hub, as hf:mine/net."""
     snapshot = tmp_path / "models--mine--net" / "snapshots" / "abc"
     snapshot.mkdir(parents=True)
     (snapshot.parents[1] / "refs").mkdir()
@@ -53,6 +59,12 @@ def test_the_closest_that_is_supported_to_a_model_of_the_hub(tmp_path, monkeypat
     told = config | sizes | {"num_hidden_layers": 3, "num_key_value_heads": 2}
     (snapshot / "config.json").write_text(json.dumps(told))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+
+
+@pytest.mark.slow
+def test_the_closest_of_a_file_to_a_model_of_the_hub(tmp_path, monkeypatch):
+    """What a serving engine asks of a new model: its config.json, a list of names, the reasons."""
+    in_the_hub(tmp_path, monkeypatch)
     supported = tmp_path / "supported.txt"
     names = ["llama/LlamaForCausalLM", "gpt2/GPT2LMHeadModel", "opt/OPTForCausalLM"]
     supported.write_text("\n".join(f"transformers:{name}" for name in names))
@@ -65,3 +77,144 @@ def test_the_closest_that_is_supported_to_a_model_of_the_hub(tmp_path, monkeypat
     [first, *_] = answer["explanations"]
     assert first["name"] == answer["hits"][0]["name"]
     assert first["shared_motifs"]
+
+
+def test_every_list_says_where_it_was_read():
+    assert list(lists()) == ENGINES
+    for key, listed in lists().items():
+        assert re.fullmatch(
+            r"https://github\.com/[\w./-]+/blob/[0-9a-f]{40}/[\w./-]+", listed.source
+        )
+        assert (listed.key, listed.read.year) == (key, 2026)
+        names = listed.architectures.values()
+        assert all(name.isidentifier() for name in names)
+        # Each list is of some use: the atlas has most of what it names.
+        assert 2 * len(set(listed.known().values())) > len(names), key
+
+
+def test_an_architecture_is_known_by_its_class_whatever_its_letters():
+    listed = lists()["vllm"]
+    assert listed.architecture_of("transformers:phimoe/PhimoeForCausalLM") == "PhiMoEForCausalLM"
+    assert listed.architecture_of("transformers:llama/LlamaForCausalLM@CodeLlama-7b") == (
+        "LlamaForCausalLM"
+    )
+    for other in ("timm:resnet50", "transformers:codegen/CodeGenForCausalLM", "litgpt:gpt2", ""):
+        assert listed.architecture_of(other) == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ({"architectures": ["BertModel", "Other"]}, "BertModel"),
+        ({"architectures": []}, ""),
+        ({"architectures": None}, ""),
+        ({}, ""),
+    ],
+)
+def test_a_configuration_names_its_class(tmp_path, content, expected):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(content))
+    assert class_of(str(path)) == expected
+
+
+@pytest.mark.parametrize("among", ["vlm", "ollama", "no/such/file.txt"])
+def test_what_is_neither_a_list_nor_a_file_is_refused_with_the_lists(among, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInputError, match=", ".join(map(re.escape, ENGINES))):
+        supported_list(among)
+    (tmp_path / "vlm").write_text("timm:resnet50")
+    assert supported_list("vlm") is None
+    assert supported_list("vLLM") is lists()["vllm"]
+
+
+def test_help_names_the_lists():
+    [option] = [
+        each
+        for each in typer.main.get_command(app).commands["search"].params
+        if "--among" in each.opts
+    ]
+    assert f"{', '.join(ENGINES)}." in option.help
+
+
+def test_nothing_that_was_found_is_said():
+    found = closest(lists()["vllm"], "timm:resnet50", Answer(()), NoGraphs())
+    assert not found.is_supported
+    assert found.sentences == ("Nothing that was found is an architecture that vLLM supports.",)
+
+
+def asked(name, engine):
+    """What `--json` has of an engine."""
+    done = CliRunner().invoke(app, ["search", name, "--among", engine, "--json"])
+    assert done.exit_code == 0, done.output
+    report = json.loads(done.stdout)
+    known = lists()[engine]
+    assert all(known.architecture_of(hit["name"]) for hit in report["hits"])
+    return report["supported"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "engine", "architecture", "change"),
+    [
+        # 32 layers of two norms each, and one at the end, of OLMo's own kind.
+        ("olmo/OlmoForCausalLM", "tensorrt-llm", "LlamaForCausalLM",
+         "layer_norm for rms_norm (65 times)"),
+        # Words are scaled by the root of their width before positions are added.
+        ("biogpt/BioGptForCausalLM", "vllm", "GPT2LMHeadModel", "mul more after embedding"),
+        # 12 layers of two norms each, behind what they normalise, and none at the end.
+        ("openai-gpt/OpenAIGPTLMHeadModel", "vllm", "GPT2LMHeadModel",
+         "post-norm for pre-norm (24 times)"),
+        # Attention and the layers beside it share one norm; GPT-NeoX has two in each of 28 blocks.
+        ("codegen/CodeGenForCausalLM", "llama.cpp", "GPTNeoXForCausalLM",
+         "a norm less (layer_norm) after linear (28 times)"),
+    ],
+)  # fmt: skip
+def test_the_closest_that_is_supported_and_the_difference(name, engine, architecture, change):
+    found = asked(f"transformers:{name}", engine)
+    assert (found["architecture"], found["is_supported"]) == (architecture, False)
+    assert change in found["changes"]["text"]
+    first, second = found["sentences"]
+    assert first.startswith(f"The closest that {lists()[engine].title} supports is {architecture}")
+    assert second == f"From {found['name']} to this one: {found['changes']['text']}."
+    assert found["issue"].startswith(f"- {first}\n- {second}\n\nCompared by operators")
+    assert f"({found['source']}), read on {found['read']}" in found["issue"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "engine", "architecture", "same"),
+    [
+        ("transformers:olmo/OlmoForCausalLM", "onnxruntime-genai", "OlmoForCausalLM", "name"),
+        # CodeGen is GPT-J with another order of weights; vLLM does not list it.
+        ("transformers:codegen/CodeGenForCausalLM", "vllm", "GPTJForCausalLM", "network"),
+        ("timm:vit_base_patch16_224", "transformers.js", "ViTForImageClassification", "network"),
+        ("litgpt:OLMo-7B-hf", "onnxruntime-genai", "OlmoForCausalLM", "network"),
+    ],
+)
+def test_what_is_supported_is_said_so(name, engine, architecture, same):
+    found = asked(name, engine)
+    assert (found["architecture"], found["same"]) == (architecture, same)
+    assert found["is_supported"]
+    assert "supports this" in found["sentences"][0]
+
+
+@pytest.mark.slow
+def test_a_model_of_the_hub_is_supported_by_the_class_of_its_configuration(tmp_path, monkeypatch):
+    in_the_hub(tmp_path, monkeypatch)
+    found = asked("hf:mine/net", "llama.cpp")
+    assert found["same"] == "name"
+    assert found["sentences"] == [
+        "llama.cpp supports this architecture by its name: LlamaForCausalLM."
+    ]
+
+
+@pytest.mark.slow
+def test_a_person_reads_it_first_and_can_copy_it_without_line_breaks():
+    env = {"FORCE_COLOR": "1", "NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "60"}
+    command = ["search", "transformers:codegen/CodeGenForCausalLM", "--among", "vllm", "-k", "1"]
+    done = CliRunner(env=env).invoke(app, command)
+    text = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout)
+    said = "vLLM supports this network: GPTJForCausalLM, as transformers:gptj/GPTJForCausalLM."
+    assert " ".join(text.split()).startswith(said)
+    assert f"For an issue:\n\n- {said}\n\nCompared by" in text
+    assert lists()["vllm"].source in text
