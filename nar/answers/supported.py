@@ -89,7 +89,7 @@ def supported_list(among: str) -> SupportedList | None:
     """
     found = lists().get(among.lower())
     if found is None and not Path(among).exists():
-        near = close_names(among.lower(), lists())
+        near = close_names(among.lower(), list(lists()))
         hint = f"; did you mean {near[0]}?" if near else ""
         wanted = f"wanted a file of names, or one of the lists {', '.join(lists())}"
         raise InvalidInputError("--among", f"{wanted}; came {among!r}{hint}")
@@ -155,8 +155,9 @@ class Closest:
             how = known_as_text(self.same, self.changes.design if self.changes else None)
             said = f"{title} supports this {how}: {of}."
             # Other widths are said; which kernels or heads are others is not.
-            settings = self.changes and self.changes.design == "settings"
-            return (said, change_text(self.changes)) if settings else (said,)
+            if self.changes and self.changes.design == "settings":
+                return (said, change_text(self.changes))
+            return (said,)
         closest = f"The closest that {title} supports is {of}."
         return (closest, change_text(self.changes)) if self.changes else (closest,)
 
