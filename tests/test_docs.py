@@ -3,7 +3,8 @@
 A block that does not run has a line before it: ``<!-- not run: why -->``. Its commands and their
 options exist all the same. A block of Python or YAML that begins with the name of a file, such as
 ``# examples.py``, is that file for all blocks. A block of ``console`` shows a terminal of 100
-columns; a line ``...`` stands for any lines.
+columns; a line ``...`` stands for any lines. What begins with ``error`` is what a failing command
+says.
 """
 
 import re
@@ -34,6 +35,7 @@ from nar.config import NarConfig
 from nar.corpus import Corpus, shipped_corpus
 from nar.serve.scopes import ScopedToken
 from nar.wire.settings import ServerConfig
+from nar.zoo.libraries import import_library
 from nar.zoo.selections import select
 
 ROOT = Path(__file__).parents[1]
@@ -138,20 +140,21 @@ def workspace(tmp_path, monkeypatch):
     return tmp_path
 
 
-def run_command(words: list[str], address: str, env: dict[str, str]) -> str:
-    """What a command of `nar` prints."""
+def run_command(words: list[str], address: str, env: dict[str, str], *, fails: bool = False) -> str:
+    """What a command of `nar` prints; of one that should fail, its error."""
     program, *arguments = (word.replace(ADDRESS, address) for word in words)
     assert program == "nar", "this test runs `nar` alone: mark the block, and say why"
     done = CliRunner(env=env).invoke(app, arguments, catch_exceptions=False)
-    assert done.exit_code == 0, f"{words}: {done.stderr}"
-    return done.stdout
+    assert done.exit_code == int(fails), f"{words}: {done.stderr}"
+    return done.stderr if fails else done.stdout
 
 
 def run_shown(block: Block, address: str) -> None:
     """Run the commands of a block, and compare what it shows of their output."""
     for part in re.split(r"^\$ ", block.text, flags=re.M)[1:]:
         command, _, shown = part.partition("\n")
-        printed = COLOURS.sub("", run_command(split(command), address, TERMINAL))
+        fails = shown.startswith("error ")
+        printed = COLOURS.sub("", run_command(split(command), address, TERMINAL, fails=fails))
         lines = re.split(r"^\.\.\.\n", plain(shown), flags=re.M)
         pattern = r"(?:.*\n)*".join(map(re.escape, lines))
         assert re.fullmatch(pattern, plain(printed)), f"{block}: {command}\n{printed}"
@@ -175,6 +178,9 @@ def run_block(block: Block, address: str) -> None:
         else:
             (ZooFile if "models" in stated else NarConfig).model_validate(stated)
     else:
+        if re.search(r"^import timm$", block.text, re.M):
+            # A torchvision whose operators are of another torch is imported by NAR alone.
+            import_library("timm")
         exec(
             compile(block.text.replace(ADDRESS, address), str(block), "exec"), {"__name__": "block"}
         )
@@ -379,6 +385,8 @@ def block(language: str, text: str) -> Block:
     [
         block("console", "$ nar --version\nnar 0.0\n"),
         block("console", "$ nar --version\n"),
+        block("console", "$ nar --version\nerror nar: no such thing\n"),
+        block("console", "$ nar search no-such-source:model\nerror of another kind\n"),
         block("sh", "nar search no-such-source:model\n"),
         block("sh", "make demo\n"),
     ],
