@@ -42,10 +42,11 @@ FAULTS  ?= work/faults.jsonl
 CAMPAIGN := $(BIN)/python -m benchmark campaign
 # Of `make matrix`: interpreters, or their versions, with what is taken of every dependency.
 MATRIX  ?= 3.11:lowest-direct 3.12:highest 3.13:highest
+EXTRAS  ?= capture cluster cyclonedx index keras mcp pandas plots trace zoo
 UV      := build/matrix/uv/bin/uv
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types docs proto proto-check pytest without-kernel quick kernel-check matrix faults campaigns reliability bench scale fleet fleet-hundred hub results notebook pictures week lock prometheus milvus s3 chromium clean
+.PHONY: help setup demo test lint types docs proto proto-check pytest without-kernel quick kernel-check matrix extras faults campaigns reliability bench scale fleet fleet-hundred hub results notebook pictures week lock prometheus milvus s3 chromium clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -79,8 +80,10 @@ kernel-check: $(STAMP)  ## the kernel's tests, with a build in which a read past
 	  $(BIN)/pytest -p no:cacheprovider tests/test_kernel.py
 
 # From within the environment, so that what is installed there answers and not this checkout.
-matrix:  ## the light core with the lowest and the newest of what it needs, on Python 3.11 to 3.13
+$(UV):
 	$(PYTHON) -m venv build/matrix/uv && build/matrix/uv/bin/pip $(PIP) uv
+
+matrix: $(UV)  ## the light core with the lowest and the newest of what it needs, on Python 3.11 to 3.13
 	for row in $(MATRIX); do \
 	  kept="build/matrix/$$(echo "$$row" | tr -c 'a-z0-9.\n' -)" && \
 	  $(UV) venv -q --clear --python "$${row%:*}" "$$kept" && \
@@ -88,6 +91,15 @@ matrix:  ## the light core with the lowest and the newest of what it needs, on P
 	  $(UV) pip install -q --python "$$kept" --no-deps . && \
 	  (cd "$$kept" && bin/pytest -q -c /dev/null --noconftest -p no:cacheprovider -o markers=slow \
 	    "$(CURDIR)/tests/test_light_core.py") || exit 1; \
+	done
+
+extras: $(UV)  ## each extra alone in an environment of its own: gigabytes
+	for extra in $(EXTRAS); do \
+	  kept="build/matrix/$$extra" && \
+	  $(UV) venv -q --clear --python 3.11 "$$kept" && \
+	  $(UV) pip install -q --python "$$kept" ".[$$extra]" 'pytest>=8' && \
+	  (cd "$$kept" && bin/pytest -q -c /dev/null --noconftest -p no:cacheprovider -o markers=slow \
+	    "$(CURDIR)/tests/test_extras.py" -k "alone and $$extra") || exit 1; \
 	done
 
 demo: $(STAMP)  ## from a zoo of models to an answered query, in work/demo

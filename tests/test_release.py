@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from test_extras import EXTRAS
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -56,6 +57,13 @@ def test_the_versions_that_are_tried_are_those_of_a_desk():
     assert versions == named
     # The oldest Python is tried with the lowest versions, which are what it states.
     assert f">={versions[0]}" == PROJECT["requires-python"]
+
+
+def test_the_extras_that_are_tried_alone_are_those_of_a_desk():
+    job = workflow("matrix")["jobs"]["extras"]
+    wanted = re.search(r"^EXTRAS +\?= (.*)$", (ROOT / "Makefile").read_text(), re.M)[1].split()
+    assert job["strategy"]["matrix"]["extra"] == wanted == sorted(EXTRAS)
+    assert commands(job) == ['make extras EXTRAS="${{ matrix.extra }}"']
 
 
 def test_only_the_job_that_publishes_may_speak_for_the_project():
