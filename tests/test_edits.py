@@ -144,6 +144,11 @@ PAIRS = {
         "other heads: 64 heads for 12 heads",
         "no learned positions",
     ],
+    # XGLM's heads stand in the batch of its attention, where the graph does not show them.
+    ("transformers:bloom/BloomForCausalLM@bloom-560m", "transformers:xglm/XGLMForCausalLM"): [
+        "other heads: an unread number of heads for 16 heads (24 times)",
+        "mul add for layer_norm",
+    ],
     (GPT2, "transformers:opt/OPTForCausalLM"): ["relu for gelu (12 times)"],
     (LLAMA, "transformers:olmo2/Olmo2ForCausalLM"): [
         "norms at the end of the branches for pre-norm (64 times)",

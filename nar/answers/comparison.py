@@ -498,7 +498,8 @@ def _with_ratio(identifier: int, attributes: Sequence[int]) -> str:
 
 
 def _with_heads(identifier: int, attributes: Sequence[int]) -> str:
-    return f"{attributes[HEADS]} heads"
+    # 0 where a graph does not show how many there are: they may stand in the batch.
+    return f"{attributes[HEADS]} heads" if attributes[HEADS] else "an unread number of heads"
 
 
 def _with_stride(identifier: int, attributes: Sequence[int]) -> str:

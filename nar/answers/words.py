@@ -277,6 +277,8 @@ def coverage_text(covered: "Coverage") -> str:
         'Routine: 5% of it stands in no known architecture (conv 3); timm:resnet50 lacks 6% of it.'
         >>> coverage_text(Coverage(1, 0.9, 1, (NewOperators("conv", 3),), "timm:resnet50", 1))
         'New: 100% of it stands in no known architecture (conv 3).'
+        >>> coverage_text(Coverage(1, 1, 1, (NewOperators("unknown:3593", 2),)))
+        'New: 100% of it stands in no known architecture (unknown 2).'
         >>> coverage_text(Coverage(0, 0, 0, ()))
         'Every operator of it stands like this in some known architecture.'
     """
@@ -285,7 +287,8 @@ def coverage_text(covered: "Coverage") -> str:
     nearest = f"; {covered.nearest} lacks {_percent(covered.left)} of it" if has_some else ""
     if not covered.new:
         return f"Every operator of it stands like this in some known architecture{nearest}."
-    counts = [f"{each.operator} {each.times}" for each in covered.operators]
+    # An operator outside the vocabulary is known by a hash, which tells a person nothing.
+    counts = [f"{each.operator.partition(':')[0]} {each.times}" for each in covered.operators]
     more = len(counts) - _SHOWN_NEW
     named = ", ".join(counts[:_SHOWN_NEW]) + (f" and {more} more" if more > 0 else "")
     new = f"{_percent(covered.new)} of it stands in no known architecture ({named})"
