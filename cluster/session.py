@@ -32,6 +32,8 @@ from .resources import NoRoomError, WorkerStartError
 
 # Chosen: how long a cluster of this machine may take to accept a connection.
 _ANSWERS_S: Final = 0.5
+# Chosen: Ray gives a node 30 s to start, which a machine that has much else to do may need once.
+_STARTS: Final = 2
 
 Workers = Annotated[int | None, typer.Option(min=1, help="Worker processes; default: all CPUs.")]
 Corpus = Annotated[
@@ -69,12 +71,18 @@ def connect(config: ClusterConfig) -> Iterator[None]:
         where = {"address": "local", "include_dashboard": False, "object_store_memory": store}
         mend = "free the machine and run again, or set RAY_ADDRESS to a cluster that runs"
     environment = {"env_vars": _own_variables(config.env_vars)}
-    try:
-        ray.init(**where, runtime_env=environment, log_to_driver=False, logging_level=logging.ERROR)
-    except Exception as error:  # Ray raises a bare Exception where a node does not start
-        at = os.environ.get("RAY_ADDRESS", "this machine")
-        reason = str(error).strip().partition("\n")[0]
-        raise NoClusterError(f"no cluster at {at} ({reason}): {mend}") from error
+    for left in reversed(range(_STARTS if where else 1)):
+        try:
+            ray.init(
+                **where, runtime_env=environment, log_to_driver=False, logging_level=logging.ERROR
+            )
+            break
+        except Exception as error:  # Ray raises a bare Exception where a node does not start
+            if left:
+                continue
+            at = os.environ.get("RAY_ADDRESS", "this machine")
+            reason = str(error).strip().partition("\n")[0]
+            raise NoClusterError(f"no cluster at {at} ({reason}): {mend}") from error
     try:
         yield
     finally:

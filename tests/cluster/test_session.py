@@ -52,7 +52,10 @@ def test_what_a_submitted_job_sets_wins(monkeypatch):
 
 @pytest.mark.parametrize("address", [None, "127.0.0.1:1"])
 def test_a_cluster_that_does_not_start_is_an_error_with_the_way_out(monkeypatch, address):
-    def refuse(**_):
+    tried = []
+
+    def refuse(**where):
+        tried.append(where)
         raise Exception("The current node timed out during startup.\nlong story")
 
     monkeypatch.setattr(session.ray, "is_initialized", lambda: False)
@@ -63,6 +66,8 @@ def test_a_cluster_that_does_not_start_is_an_error_with_the_way_out(monkeypatch,
     told = f"no cluster at {address or 'this machine'} .The current node timed out during startup"
     with pytest.raises(NoClusterError, match=told), connect(ClusterConfig()):
         pass
+    # One that is somewhere else is asked once; one of our own is begun once more.
+    assert len(tried) == (1 if address else 2)
 
 
 def test_who_has_started_a_cluster_is_told_of_a_second(monkeypatch, capsys):
