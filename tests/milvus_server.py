@@ -1,11 +1,9 @@
 """A Milvus server for the tests: the pip package, in the environment of `make milvus`."""
 
-import fcntl
 import os
 import signal
 import socket
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -13,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import yaml
-from waiting import wait_for
+from waiting import turn, wait_for
 
 COMMAND = Path(__file__).parents[1] / ".venv-milvus/bin/milvus-server"
 # A start takes about 25 s, on a busy machine 60. A start that takes longer never ends.
@@ -76,7 +74,7 @@ def running_milvus(directory: Path, port: int, *, is_eager: bool = False) -> Ite
         is_eager: Whether it looks often for what is to be done; not where its time is measured.
     """
     assert COMMAND.exists(), f"{COMMAND} is missing: `make milvus`, or -m 'not milvus_server'"
-    with _turn_to_start():
+    with turn("milvus"):
         _share_programs(directory)
         server = _started(directory, port, EAGER if is_eager else {})
     try:
@@ -85,14 +83,6 @@ def running_milvus(directory: Path, port: int, *, is_eager: bool = False) -> Ite
         yield server
     finally:
         _end(server)
-
-
-@contextmanager
-def _turn_to_start() -> Iterator[None]:
-    """Wait until no other process of this machine starts a server."""
-    with (Path(tempfile.gettempdir()) / f"nar-milvus-start-{os.getuid()}").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _share_programs(directory: Path) -> None:

@@ -2,9 +2,11 @@
 
 import shutil
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from waiting import turn
 
 from cluster.config import ClusterConfig, ExtractConfig
 from cluster.extraction import ExtractJob, ExtractReport, extract
@@ -19,7 +21,10 @@ ONE_WORKER = ExtractConfig(num_workers=1, shard_size=4)
 @pytest.fixture(scope="session")
 def ray_cluster() -> Iterator[None]:
     """A private cluster of this machine's size, started on first use, stopped at the end."""
-    with connect(ClusterConfig()):
+    with ExitStack() as stack:
+        # Three that start together beside other tests take longer than Ray waits.
+        with turn("ray"):
+            stack.enter_context(connect(ClusterConfig()))
         yield
 
 
