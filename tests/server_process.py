@@ -14,9 +14,9 @@ from nar.index.settings import IndexConfig
 from nar.wire.settings import ServerConfig
 
 WORKSPACE = """
-import sys
-from nar.base.process import set_environment
-set_environment()
+import os, sys
+from nar.base.process import ENVIRONMENT
+os.environ.update(ENVIRONMENT | os.environ)
 from nar.base.process import share_memory
 share_memory()
 from pathlib import Path
@@ -26,9 +26,9 @@ config, checkpoint = NarConfig.model_validate_json(sys.argv[1]), Path(sys.argv[2
 serve(config, checkpoint, lambda server: print(server.port, flush=True))
 """
 ATLAS = """
-import sys
-from nar.base.process import set_environment
-set_environment()
+import os, sys
+from nar.base.process import ENVIRONMENT
+os.environ.update(ENVIRONMENT | os.environ)
 from nar.base.process import share_memory
 share_memory()
 from nar.cli.serve_command import serve_atlas

@@ -8,13 +8,13 @@ from xml.etree import ElementTree
 import pytest
 
 SHARING = """
-import ctypes, sys
+import ctypes, os, sys
 from threading import Barrier, Thread
 
-from nar.base.process import set_environment
+from nar.base.process import ENVIRONMENT
 
 if sys.argv[1] == "shared":
-    set_environment()
+    os.environ.update(ENVIRONMENT | os.environ)
 import pyarrow as pa
 from nar.base.process import share_memory
 from pyarrow import parquet

@@ -2,13 +2,14 @@
 
 import ctypes
 import gc
-import os
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Final
 
-_ENVIRONMENT: Final = {
+# Variables that a program gives its libraries before it imports them: what its user has set counts,
+# as in ``os.environ.update(ENVIRONMENT | os.environ)``.
+ENVIRONMENT: Final = {
     # Pydantic looks for plugins in every distribution that is installed; NAR's settings have none.
     "PYDANTIC_DISABLE_PLUGINS": "__all__",
     # One product runs on one core. Threads of OpenBLAS that wait for each other keep their cores
@@ -24,12 +25,6 @@ _ENVIRONMENT: Final = {
 # block goes back to the system as soon as it is free; unless it is set, the threshold grows to 32
 # MiB.
 _CHOICES: Final = {-8: 2, -3: 2**20}
-
-
-def set_environment() -> None:
-    """Set the environment of libraries, but for variables that the user has set."""
-    for name, value in _ENVIRONMENT.items():
-        os.environ.setdefault(name, value)
 
 
 def give_back() -> None:

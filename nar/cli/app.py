@@ -4,6 +4,7 @@ The distributed jobs are `python -m cluster.extract`, `cluster.pretrain` and `cl
 """
 
 import gc
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -29,7 +30,7 @@ from nar.base.console import (
 )
 from nar.base.errors import InvalidInputError
 from nar.base.extras import missing_library
-from nar.base.process import set_environment
+from nar.base.process import ENVIRONMENT
 from nar.cli import groups
 from nar.cli.options import NAME_HELP, Corpus, Multiples, Name, filtering
 from nar.graphs.by import By
@@ -67,7 +68,7 @@ Names = Annotated[
 @app.callback()
 def options(version: Version = False) -> None:
     """NAR, the search engine for neural architectures."""
-    set_environment()
+    os.environ.update(ENVIRONMENT | os.environ)
     # A terminal that cannot show a letter shows another: names and tables are not all ASCII.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):

@@ -18,10 +18,10 @@ from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 
 # `nar` with another atlas than the shipped one.
 NAR = """
-import sys
+import os, sys
 from pathlib import Path
-from nar.base.process import set_environment
-set_environment()  # as the command does before it imports them
+from nar.base.process import ENVIRONMENT
+os.environ.update(ENVIRONMENT | os.environ)  # as the command does before it imports them
 from nar.answers.atlas import Atlas
 from nar.cli import serve_command
 serve_command.shipped_atlas = lambda: Atlas(Path(sys.argv[1]), Path(sys.argv[2]))
