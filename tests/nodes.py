@@ -26,13 +26,12 @@ RAY: Final = str(Path(sys.executable).with_name("ray"))
 STORE_BYTES: Final = 80_000_000
 STARTS: Final = 3
 # What Ray reads of the environment, here. Workers do not stand back behind other processes: beside
-# other tests they would import for minutes. Nobody looks at logs and loads of processes: by default
-# each node's folder is listed ten times a second, which took a twentieth of all tests' time.
+# other tests they would import for minutes. Nobody looks at logs: by default each node's folder is
+# listed ten times a second, which took a twentieth of all tests' time.
 RAY_SETTINGS: Final = {
     "RAY_worker_niceness": "0",
     "RAY_LOG_MONITOR_MANY_FILES_THRESHOLD": "0",
     "LOG_NAME_UPDATE_INTERVAL_S": "60",
-    "REPORTER_UPDATE_INTERVAL_MS": "60000",
 }
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 IS_UP: Final = "Ray runtime started."

@@ -12,4 +12,5 @@ def config(request, tmp_path):
         return IndexConfig(uri=str(tmp_path / "index.db"))
     # An alias has 64 letters at most, and a second one is made from it.
     alias = request.function.__name__[:56]
-    return IndexConfig(uri=request.getfixturevalue("milvus_uri"), alias=alias)
+    # Beside other tests a server may take longer to drop a collection than a user would wait.
+    return IndexConfig(uri=request.getfixturevalue("milvus_uri"), alias=alias, timeout_s=60.0)
