@@ -5,6 +5,8 @@ issues 45661 and 62746).
 
 An item that raises becomes a `Failed` outcome. An item that takes its worker down, or exceeds its
 limit of time or memory, is first tried again in a fresh process: the worker may have been at fault.
+An item that takes longer than the pool has patience is left, and begun anew when no other waits: a
+model that hangs holds up nobody.
 """
 
 import heapq
@@ -310,6 +312,8 @@ class ActorPool(Generic[ValueT]):
         self._to_fill: list[_Worker[ValueT]] = []
         self._look_at = 0.0
         self._tries: Counter[str] = Counter()
+        self._left: list[Item] = []
+        self._gets_whole_time: set[str] = set()
         self._seconds: dict[str, float] = {}
         self._bad_starts = _BadStarts(config.max_attempts)
         self._patience = _PlaceNotice()
@@ -337,7 +341,7 @@ class ActorPool(Generic[ValueT]):
     def _run(self, backlog: Backlog, meanwhile: Callable[[], float]) -> Outcomes[ValueT]:
         try:
             self._hire(backlog)
-            while backlog or any(worker.has_items for worker in self._workers):
+            while self._waits(backlog) or any(worker.has_items for worker in self._workers):
                 while self._to_fill:
                     self._fill(self._to_fill.pop(), backlog)
                 if not backlog:
@@ -346,6 +350,14 @@ class ActorPool(Generic[ValueT]):
         finally:
             for worker in self._workers:
                 ray.kill(worker.handle)
+
+    def _waits(self, backlog: Backlog) -> bool:
+        """Whether an item waits; where no other does, those that were left wait again."""
+        if self._left and not backlog:
+            backlog.put_back(self._left)
+            self._left = []
+            self._to_fill = list(self._workers)
+        return bool(backlog)
 
     def _hire(self, backlog: Backlog) -> None:
         """Start as many workers as there may be, and as there are items for."""
@@ -371,7 +383,12 @@ class ActorPool(Generic[ValueT]):
             self._look_at = min(self._look_at, worker.since + self._limit(worker))
 
     def _limit(self, worker: _Worker[ValueT]) -> float:
-        return self._config.limit_s if worker.ready is None else START_LIMIT_S
+        if worker.ready is not None:
+            return START_LIMIT_S
+        limit, patience = self._config.limit_s, self._config.patience_s
+        if patience is None or worker.calls[0][1].key in self._gets_whole_time:
+            return limit
+        return min(limit, patience)
 
     def _fill(self, worker: _Worker[ValueT], backlog: Backlog) -> None:
         """Submit up to the bound; near the end one call a worker, so that no item waits in vain."""
@@ -507,13 +524,32 @@ class ActorPool(Generic[ValueT]):
             self._workers.remove(worker)
 
     def _settle_overrun(self, worker: _Worker[ValueT], backlog: Backlog) -> Iterator[Failed]:
-        if worker.ready is None:
+        if worker.ready is None and self._limit(worker) < self._config.limit_s:
+            self._leave(worker, backlog)
+        elif worker.ready is None:
             reason = f"took longer than its limit of {self._config.limit_s:g} s"
             yield from self._retry_or_give_up(worker, backlog, WorkerLostError("timeout", reason))
         elif not self._bad_starts.any_started:
             raise WorkerStartError(_no_room(self._config))
         else:
             self._watch(worker)
+
+    def _leave(self, worker: _Worker[ValueT], backlog: Backlog) -> None:
+        """Leave a slow item until no other waits; where none does now, wait for it on."""
+        reference, item = worker.calls[0]
+        self._gets_whole_time.add(item.key)
+        if not backlog and len(worker.calls) == 1:
+            self._awaited[reference] = worker
+            return
+        self._left.append(item)
+        self._note_lost_time(worker)
+        backlog.put_back(worker.items()[1:])
+        self._to_fill = list(self._workers)
+        self._replace(worker)
+
+    def _note_lost_time(self, worker: _Worker[ValueT]) -> None:
+        key = worker.calls[0][1].key
+        self._seconds[key] = self._seconds.get(key, 0.0) + time.monotonic() - worker.since
 
     def _retry_or_give_up(
         self, worker: _Worker[ValueT], backlog: Backlog, error: WorkerLostError
@@ -524,8 +560,7 @@ class ActorPool(Generic[ValueT]):
         backlog.put_back(worker.items()[1:])
         self._to_fill = list(self._workers)
         if self._tries[suspect.key] < self._config.max_attempts:
-            lost = time.monotonic() - worker.since
-            self._seconds[suspect.key] = self._seconds.get(suspect.key, 0.0) + lost
+            self._note_lost_time(worker)
             self._replace(worker, [suspect])
         else:
             yield Failed(*self._pop(worker, error.after(self._tries[suspect.key])))

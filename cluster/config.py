@@ -47,6 +47,9 @@ class PoolConfig(WorkerConfig):
     max_in_flight: int = Field(2, ge=1, description="calls of one worker, running and waiting")
     max_attempts: int = Field(2, ge=1, description="tries of an item that loses its worker")
     limit_s: float = Field(180, gt=0, description="one item; a worker over it is replaced")
+    patience_s: float | None = Field(
+        None, gt=0, description="an item that takes longer is left until no other waits"
+    )
     memory_limit_bytes: int | None = Field(None, ge=1, description="private memory of a worker")
     items_per_process: int | None = Field(None, ge=1, description="then the worker is replaced")
 
@@ -55,6 +58,7 @@ class ExtractConfig(PoolConfig):
     """Capture of models."""
 
     max_in_flight: int = Field(4, ge=1)
+    patience_s: float | None = Field(30, gt=0)
     memory_limit_bytes: int | None = Field(8_000_000_000, ge=1)
     items_per_process: int | None = Field(2_000, ge=1)
     resident_limit_bytes: int = Field(3_000_000_000, ge=1, description="then it is replaced")

@@ -104,6 +104,41 @@ def test_an_item_over_its_limit_is_given_up_after_its_tries():
     assert time.monotonic() - started < 60
 
 
+def test_an_item_that_hangs_holds_up_nobody():
+    order = []
+    pool = ActorPool(kind(), pool_of(1), PoolConfig(patience_s=1.0, limit_s=3.0, max_attempts=1))
+    items = ["hang 1", "hang 2", *(f"ok {number}" for number in range(9))]
+    for each in pool.run([Item(item) for item in items]):
+        order.append(each.key)
+        if isinstance(each, Failed):
+            assert str(each.error) == "took longer than its limit of 3 s (1 tries)"
+            assert each.seconds >= 4.0  # those in which it was left, too
+    assert order == [*items[2:], *items[:2]]
+
+
+def test_a_slow_item_that_no_other_waits_behind_goes_on(tmp_path):
+    class Worker:
+        def work(self, item: str) -> str:
+            with (tmp_path / "begun").open("a") as file:
+                file.write(item)
+            while not (tmp_path / "released").exists():
+                threading.Event().wait(timeout=0.02)
+            return item
+
+    options = ray.remote(Worker).options(num_cpus=0)
+    kind = WorkerKind(lambda _: options.remote(), lambda actor, key: actor.work.remote(key))
+    pool = ActorPool(kind, pool_of(1), PoolConfig(patience_s=0.5))
+
+    def meanwhile() -> float:
+        # Twice its patience: it was looked at in between.
+        if pool.waited_for().get("slow", 0.0) > 1.0:
+            (tmp_path / "released").touch()
+        return 0.1
+
+    assert list(pool.run([Item("slow")], meanwhile)) == [Done("slow", "slow")]
+    assert (tmp_path / "begun").read_text() == "slow"
+
+
 def test_an_item_that_loses_its_worker_begins_a_fresh_process():
     class Worker:
         def __init__(self) -> None:
