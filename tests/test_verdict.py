@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from graphs import graph_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,11 +15,13 @@ from nar.answers.verdict import (
     HITS,
     UNLIKE,
     Resemblance,
+    exchanged,
     family_verdict,
     resemblance,
 )
 from nar.answers.words import resemblance_text
 from nar.graphs.architecture import UNKNOWN
+from nar.graphs.canonical import topology_fingerprint
 from nar.index.rows import Hit, architecture_id
 
 
@@ -173,3 +176,45 @@ def test_a_variant_is_of_the_voted_family_where_that_is_as_near():
     assert resemblance(voted, copies).family == "swin"
     far = hits(("video_swin", 0.9), ("swin", 0.85))
     assert resemblance(voted, far).family == "video_swin"
+
+
+KNOWN = "input; conv 0; batch_norm 1; relu 2; conv 3; batch_norm 4; add 2 5; relu 6"
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        KNOWN.replace("relu", "silu"),
+        KNOWN.replace("relu 6", "prelu 6"),  # one of two
+        KNOWN.replace("relu 2", "gelu 2").replace("relu 6", "silu 6"),
+        KNOWN.replace("batch_norm", "group_norm"),
+        KNOWN.replace("batch_norm", "rms_norm").replace("relu", "gelu"),
+    ],
+)
+def test_a_design_with_other_activations_or_norms_is_a_variant_whatever_the_scores_are(own):
+    far = hits(("vgg", 0.4), ("resnet", 0.3), ("resnet", 0.3))
+    far[1] = replace(far[1], topology=topology_fingerprint(graph_of(KNOWN)))
+    told = resemblance(far, [], graph=graph_of(own))
+    assert told == Resemblance("variant", "lib:1", "resnet", score=0.3)
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        KNOWN,  # is known: said elsewhere
+        KNOWN.replace("relu", "sigmoid"),  # a gate
+        KNOWN.replace("add 2 5", "mul 2 5"),
+    ],
+)
+def test_other_changes_are_no_exchange(own):
+    known = replace(*hits(("resnet", 0.3)), topology=topology_fingerprint(graph_of(KNOWN)))
+    assert exchanged(graph_of(own), [known]) is None
+
+
+def test_of_a_large_graph_the_commonest_exchanges_alone_are_tried():
+    long = "input; conv 0; " + "; ".join(f"{{0}} {node}" for node in range(1, 8_000))
+    tried = ["relu", "gelu", "mish"]
+    relu, gelu, mish = (graph_of(long.format(name)) for name in tried)
+    known = replace(*hits(("resnet", 0.3)), topology=topology_fingerprint(relu))
+    assert exchanged(gelu, [known]) == known
+    assert exchanged(mish, [replace(known, topology=topology_fingerprint(gelu))]) is None

@@ -21,7 +21,6 @@ from nar.answers.part_of import MIN_SHARE, RADIUS, Reading, Whole, compared, in_
 from nar.answers.verdict import MIN_AGREEMENT, MIN_SCORE, FamilyVerdict, family_verdict
 from nar.base.files import write_whole
 from nar.corpus import Corpus, shipped_corpus
-from nar.graphs.graph import ComputationalGraph
 
 PARTS_TOGETHER = "parts"
 COMMAND: Final = "python -m benchmark parts-of --results results"
@@ -107,7 +106,7 @@ def compare_all(asked: Iterable[AtlasQuery], radius: int = RADIUS) -> Compared:
     Returns:
         Kind of query -> for each query its hits.
     """
-    asking = [one for one in asked if one.graph is not None and one.kind != EDITS]
+    asking = [one for one in asked if one.kind not in (EDITS, NEW)]
     names = {hit.name for one in asking for hit in one.compared(DEPTH)}
     corpus = Corpus(shipped_corpus()).graphs(sorted(names), sources_of(names))
     known = {name: reading(item.graph, radius) for name, item in corpus.items()}
@@ -120,7 +119,6 @@ def compare_all(asked: Iterable[AtlasQuery], radius: int = RADIUS) -> Compared:
 def _comparisons(
     one: AtlasQuery, known: Mapping[str, Reading], radius: int
 ) -> Iterator[Comparison]:
-    assert isinstance(one.graph, ComputationalGraph)
     query = reading(one.graph, radius)
     ranks = [
         {hit.name: rank for rank, hit in enumerate(hits)} for hits in (one.by_copy, one.by_design)

@@ -45,14 +45,14 @@ class AtlasQuery:
     Attributes:
         kind: `WHOLE`, `NEW`, `EDITS`, or how a part was cut.
         original: What it is or was made from.
-        graph: Its graph; None where only the hits are asked.
+        graph: Its graph.
         by_design: Hits, nearest first.
         by_copy: Hits, nearest first.
     """
 
     kind: str
     original: IndexRow
-    graph: ComputationalGraph | None
+    graph: ComputationalGraph
     by_design: tuple[Hit, ...]
     by_copy: tuple[Hit, ...]
 
@@ -113,11 +113,12 @@ class AtlasQueries:
         """A named model of each family, whose family does not answer."""
         first = {card.labels.family: name for name, card in self._designs().items()}
         names = list(first.values())[: self._most]
+        graphs = Corpus(shipped_corpus()).graphs(names, sources_of(names))
         others = [_strangers_of(self._rows[name]) for name in names]
         by_design = self._hits(names, DEPTH, "design", others)
         by_copy = self._hits(names, DEPTH, "copy", others)
         for name, *hits in zip(names, by_design, by_copy, strict=True):
-            yield AtlasQuery(NEW, self._rows[name], None, *hits)
+            yield AtlasQuery(NEW, self._rows[name], graphs[name].graph, *hits)
 
     def _asks_as_changed(self, item: Architecture) -> bool:
         return item.labels.source in (EDITS, PARTS) and self._may_ask(

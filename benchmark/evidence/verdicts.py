@@ -89,7 +89,8 @@ class Asked:
         """What is said."""
         if self.query is None:
             return self.said or Resemblance("unlike")
-        return resemblance(self.query.by_design, self.query.by_copy, min_copy=min_copy)
+        near, graph = (self.query.by_design, self.query.by_copy), self.query.graph
+        return resemblance(*near, graph=graph, min_copy=min_copy)
 
     def judged(self, family: str) -> bool | None:
         """Whether a family is right; None of a relative, and of no family."""

@@ -220,12 +220,13 @@ class _Making:
         return self.answer
 
     def resemblance(self) -> Resemblance:
-        """What the query is like, by its body and by what contains it, too."""
+        """What the query is like, by its own graph, its body and what contains it, too."""
         return resemblance(
             self.near["design"],
             self.near["copy"],
             bodies=self.answer.bodies or (),
             wholes=self.answer.part_of or (),
+            graph=self._network.graph if self._network else None,
         )
 
     def family(self) -> FamilyVerdict:
@@ -272,7 +273,8 @@ class _Making:
             return ()
         if answer.same_design:
             return [answer.same_design[0].name]
-        like = answer.resemblance.name if answer.resemblance else ""
+        told = answer.resemblance
+        like = told.name if told and told.word == "variant" else ""
         nearest = [hit.name for hit in (*self._by_copy, *self.near["design"])[:1]]
         bodies = [body.name for body in (answer.bodies or ())[:1]]
         return list(dict.fromkeys([*([like] if like else nearest), *bodies]))
@@ -405,8 +407,9 @@ _MAKERS: Final[Mapping[Part, _Maker]] = {
     "shared": _Maker((), _Making.shared),
     "card": _Maker((), _Making.card),
 }
-# What a design is like is said by the evidence of the other parts.
-_IN_ORDER: Final = sorted(PARTS, key="resemblance".__eq__)
+# What a design is like is said by the evidence of other parts; how it differs, of what it is like.
+_LAST: Final = ("resemblance", "changes")
+_IN_ORDER: Final = (*(part for part in PARTS if part not in _LAST), *_LAST)
 _COMPARING: Final = frozenset[Part]({"part_of", "bodies"})
 # Parts for which graphs of hits are read.
 READING: Final = frozenset[Part]({*_COMPARING, "changes", "coverage", "shared"})

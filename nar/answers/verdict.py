@@ -4,17 +4,26 @@ Hits vote for their families. Near hits count more: the vote of a hit halves wit
 that its score lies behind that of the first hit. So a family of few members can win against a large
 family that is farther. Families that have one design among the hits vote together: libraries give
 one design several names. Models that a user added without a family do not vote.
+
+Before they vote, their fingerprints are asked: a hit whose design is the query's with other
+activations or other norms is what the query is a variant of, whatever the scores are.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, product
 from operator import attrgetter
 from typing import Final, Literal
+
+import numpy as np
 
 from nar.answers.bodies import SharedBody
 from nar.answers.part_of import Whole
 from nar.graphs.architecture import UNKNOWN
+from nar.graphs.canonical import topology_fingerprint
+from nar.graphs.graph import ComputationalGraph
+from nar.graphs.ops import op_id
 from nar.index.rows import Hit
 
 # Chosen on validation data: `python -m benchmark parts-of`.
@@ -34,6 +43,18 @@ MIN_COPY: Final = 0.8
 COMPOSED_MARGIN: Final = 0.05
 # Chosen: by so much the nearest copy of the voted family may be farther than that of another one.
 COPY_MARGIN: Final = 0.03
+
+# Operators that take each other's place in a block; the commonest first, for the first are tried
+# where a graph is large.
+_EXCHANGED: Final = tuple(
+    tuple(map(op_id, names.split()))
+    for names in (
+        "relu gelu silu leaky_relu hard_swish relu6 elu mish tanh prelu",
+        "batch_norm layer_norm group_norm rms_norm instance_norm",
+    )
+)
+# Chosen: nodes of all graphs that are tried for one question. Their fingerprints take some 15 ms.
+_MOST_NODES: Final = 15_000
 
 # A composed model has the family of its decoder or head.
 _family_of: Final[Callable[[Hit], str]] = attrgetter("family")
@@ -169,6 +190,7 @@ def resemblance(
     *,
     bodies: Sequence[SharedBody] = (),
     wholes: Sequence[Whole] = (),
+    graph: ComputationalGraph | None = None,
     min_copy: float = MIN_COPY,
 ) -> Resemblance:
     """Say what a design resembles: by the strongest evidence, and by nothing that contradicts it.
@@ -178,8 +200,12 @@ def resemblance(
         by_copy: Its hits by copy, nearest first.
         bodies: Which networks have its body, the best first.
         wholes: What it is a part of, the best first.
+        graph: Its graph, where there is one.
         min_copy: The score by copy from which it is called a variant.
     """
+    alike = None if graph is None else exchanged(graph, [*by_copy, *by_design])
+    if alike:
+        return Resemblance("variant", alike.name, _known(alike.family), score=alike.score)
     told = _by_hits(by_design, by_copy, min_copy)
     if told.word in ("near", "unlike"):
         if bodies:
@@ -195,6 +221,39 @@ def _exact(word: Literal["body", "part"], name: str, hits: Sequence[Hit]) -> Res
     if hit is None:
         return Resemblance(word, name)
     return Resemblance(word, name, _known(hit.family), score=hit.score)
+
+
+def exchanged(graph: ComputationalGraph, hits: Sequence[Hit]) -> Hit | None:
+    """The first hit whose design is that of a graph with other activations, norms, or both.
+
+    Args:
+        graph: The graph.
+        hits: What may have its design.
+    """
+    of_design = {hit.topology: hit for hit in reversed(hits)}
+    found = filter(None, map(of_design.get, map(topology_fingerprint, _exchanges(graph))))
+    return next(found, None)
+
+
+def _exchanges(graph: ComputationalGraph) -> Iterator[ComputationalGraph]:
+    """The graph with one activation in place of others, with one norm, then with both."""
+    present = set(np.unique(graph.op_ids).tolist())
+    activations, norms = (list(_replacements(kind, present)) for kind in _EXCHANGED)
+    exchanges = [*((each,) for each in (*activations, *norms)), *product(norms, activations)]
+    for replaced in islice(exchanges, _MOST_NODES // graph.nodes):
+        op_ids = graph.op_ids.copy()
+        for old, new in replaced:
+            op_ids[np.isin(graph.op_ids, old)] = new
+        yield replace(graph, op_ids=op_ids)
+
+
+def _replacements(
+    kind: Sequence[int], present: Collection[int]
+) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Operators of a kind that a graph has, all and then each, and what may stand for them."""
+    own = tuple(each for each in kind if each in present)
+    for old in dict.fromkeys((own, *((each,) for each in own))):
+        yield from ((old, new) for new in kind if old not in {(), (new,)})
 
 
 def _by_hits(by_design: Sequence[Hit], by_copy: Sequence[Hit], min_copy: float) -> Resemblance:
