@@ -118,7 +118,9 @@ class NotedReads:
         path, _, flags = arguments
         is_written = isinstance(flags, int) and flags & (os.O_WRONLY | os.O_RDWR)
         if isinstance(path, str | bytes | os.PathLike) and not is_written:
-            self._paths[os.path.abspath(os.fsdecode(path))] = None  # noqa: PTH100 -- links stay
+            whole = os.path.abspath(os.fsdecode(path))  # noqa: PTH100 -- links stay
+            is_lent = whole.startswith(f"{scratch_folder()}/")  # a home with links to the user's
+            self._paths[os.path.realpath(whole) if is_lent else whole] = None
 
     def states(self, loaded: Sequence[str]) -> dict[str, str]:
         """The user's own files that were opened, by their paths from here, each with its state.

@@ -68,11 +68,15 @@ class RefusedError(NarError, PermissionError):
     """Something that a user's own code tried and that nobody has asked for.
 
     To that code it looks like any lack of permission: libraries that can do without go on.
+
+    Attributes:
+        paths: What would have been changed.
     """
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, paths: tuple[str, ...] = ()) -> None:
         super().__init__(reason)
         self.errno = errno.EACCES
+        self.paths = paths
 
 
 class UnknownArchitectureError(NarError):

@@ -18,9 +18,9 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -79,15 +79,52 @@ def writes_in_scratch() -> Iterator[None]:
         if name not in os.environ and not Path("~", usual).expanduser().is_dir()
     ]
     with ExitStack() as before:
-        for name in (*_FOLDERS, *not_at_home):
+        for name in (*_FOLDERS, *not_at_home, "HOME"):
             before.callback(_set_variable, name, os.environ.get(name))
-            os.environ[name] = str(folder)
+        os.environ |= dict.fromkeys((*_FOLDERS, *not_at_home), str(folder))
         # Python reads TMPDIR once.
         before.callback(setattr, tempfile, "tempdir", tempfile.tempdir)
         tempfile.tempdir = str(folder)
         before.callback(setattr, sys, "dont_write_bytecode", sys.dont_write_bytecode)
         sys.dont_write_bytecode = True
         yield
+
+
+def lend_home() -> bool:
+    """Give libraries a home in the scratch folder until writes are no longer refused.
+
+    What is at the user's home is found there by links, and what lies in its hidden folders; what a
+    library makes beside it for its settings is new.
+
+    Returns:
+        Whether they had another home before.
+    """
+    home, lent = Path.home(), scratch_folder() / "home"
+    if home == lent:
+        return False
+    if not lent.exists():
+        lent.mkdir()
+        with suppress(OSError):  # a user without a home has nothing there
+            _link(home, lent)
+    os.environ["HOME"] = str(lent)
+    return True
+
+
+def _link(home: Path, lent: Path) -> None:
+    for each in home.iterdir():
+        inside = [*each.iterdir()] if each.name.startswith(".") and each.is_dir() else [each]
+        for one in inside:
+            link = lent / one.relative_to(home)
+            link.parent.mkdir(exist_ok=True)
+            link.symlink_to(one)
+
+
+def is_new_at_home(path: str) -> bool:
+    """Whether a path is new in a hidden folder of the user's home, or is such a folder."""
+    home, whole = Path.home().resolve(), Path(path)
+    parts = whole.relative_to(home).parts if whole.is_relative_to(home) else ()
+    is_hidden = bool(parts) and parts[0].startswith(".")
+    return is_hidden and not home.joinpath(*parts[:2]).exists()
 
 
 def _set_variable(name: str, value: str | None) -> None:
@@ -183,7 +220,7 @@ class Guard:
         reason = f"{place} wanted to {attempt.action}: refused {lifts}"
         if not _is_no_news(attempt, sys._getframe(2)):
             self._refused[reason] = None
-        raise RefusedError(reason)
+        raise RefusedError(reason, attempt.paths)
 
     def _work(self, action: Callable[[], Result], outcome: "Future[Result]") -> None:
         try:
@@ -288,12 +325,33 @@ def _is_no_news(attempt: Attempt, innermost: FrameType) -> bool:
     """Whether the code goes on without what it attempts, and the model is the same."""
     if any(part in path for part in _CACHES for path in attempt.paths):
         return True
+    callers = list(_callers(innermost))
+    if any(frame.f_globals.get("__name__") in _LOOKING_AROUND for frame in callers):
+        return True
+    # A library keeps its settings in a folder of its own.
+    return any(map(is_new_at_home, attempt.paths)) and is_of_library(
+        frame.f_code.co_filename for frame in callers
+    )
+
+
+def _callers(innermost: FrameType) -> Iterator[FrameType]:
     frame: FrameType | None = innermost
     while frame is not None:
-        if frame.f_globals.get("__name__") in _LOOKING_AROUND:
-            return True
+        yield frame
         frame = frame.f_back
-    return False
+
+
+def is_of_library(files: Iterable[str]) -> bool:
+    """Whether a library runs, and no code of the user's that calls Python's own modules.
+
+    Args:
+        files: The files of code that runs, the innermost first.
+    """
+    return next(("site-packages" in each for each in files if _is_library_or_own(each)), False)
+
+
+def _is_library_or_own(file: str) -> bool:
+    return "site-packages" in file or is_own_code(file)
 
 
 def _place(innermost: FrameType, begun_at: str) -> str:
@@ -303,9 +361,8 @@ def _place(innermost: FrameType, begun_at: str) -> str:
         innermost: Where a thread is; its file is named where nothing of the user runs.
         begun_at: What started the thread, if that is known.
     """
-    frame: FrameType | None = innermost
-    while frame is not None and not is_own_code(frame.f_code.co_filename):
-        frame = frame.f_back
+    own = (each for each in _callers(innermost) if is_own_code(each.f_code.co_filename))
+    frame = next(own, None)
     if frame is None and begun_at:
         return begun_at
     nearest = frame or innermost

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -318,3 +319,78 @@ def test_the_temporary_folder_ends_with_its_process():
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert Path(done.stdout.strip()).name.startswith("nar-"), done.stderr
     assert not Path(done.stdout.strip()).exists()
+
+
+SETTLED = """
+from pathlib import Path
+folder = Path.home() / "{folder}"
+if not (folder / "settings.ini").exists():
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "settings.ini").write_text("new")
+settings = (folder / "settings.ini").read_text()
+beside = sorted(each.name for each in folder.parent.iterdir())
+"""
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A home with a few files, and where a library is installed that settles there."""
+    home = tmp_path / "home"
+    (home / ".config/other").mkdir(parents=True)
+    (home / "mine.txt").write_text("mine")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.syspath_prepend(str(tmp_path / "site-packages"))
+    (tmp_path / "site-packages").mkdir()
+    # Each test has a home of its own, and a process lends one.
+    lent = scratch_folder() / "home"
+    if lent.exists():
+        shutil.rmtree(lent)
+    return home
+
+
+def installed(tmp_path: Path, name: str, folder: str) -> None:
+    (tmp_path / f"site-packages/{name}.py").write_text(SETTLED.format(folder=folder))
+
+
+def files_of(home: Path) -> list[str]:
+    return sorted(str(each.relative_to(home)) for each in home.rglob("*"))
+
+
+@pytest.mark.parametrize("folder", [".settled", ".config/settled", ".new/of/settled"])
+def test_a_library_that_settles_at_home_settles_elsewhere(tmp_path, home, folder):
+    name = f"settles_{folder.count('/')}_{len(folder)}"
+    installed(tmp_path, name, folder)
+    before = files_of(home)
+    lines = (f"from {name} import settings, beside", "assert settings == 'new', settings")
+    assert skipped(net(tmp_path, *lines)) == ()
+    assert files_of(home) == before
+    assert os.environ["HOME"] == str(home)
+
+
+def test_what_is_at_home_is_found_where_a_library_settles_elsewhere(tmp_path, home):
+    installed(tmp_path, "settles_beside", ".config/beside")
+    lines = (
+        "from pathlib import Path",
+        "from settles_beside import beside",
+        "assert beside == ['beside', 'other'], beside",
+        "assert (Path.home() / 'mine.txt').read_text() == 'mine'",
+    )
+    assert skipped(net(tmp_path, *lines)) == ()
+
+
+def test_code_of_the_user_s_own_settles_nowhere(tmp_path, home):
+    before = files_of(home)
+    line = "from pathlib import Path; (Path.home() / '.mine').mkdir()"
+    with pytest.raises(CaptureError, match=r"wanted to make the folder .*\.mine: refused"):
+        capture_architecture(net(tmp_path, line).replace(":Net", ":Gone"))
+    assert files_of(home) == before
+
+
+def test_a_library_does_not_change_what_is_at_home(tmp_path, home):
+    (home / ".kept").mkdir()
+    (home / ".kept/settings.ini").write_text("old")
+    changes = "from pathlib import Path\n(Path.home() / '.kept/settings.ini').write_text('new')\n"
+    (tmp_path / "site-packages/changes_settings.py").write_text(changes)
+    [said] = skipped(net(tmp_path, "try: import changes_settings", "except OSError: pass"))
+    assert "wanted to write" in said
+    assert (home / ".kept/settings.ini").read_text() == "old"

@@ -8,13 +8,16 @@ from functools import partial
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from pathlib import Path
+from traceback import extract_tb
 from types import FrameType, ModuleType
 from typing import Any
 
+from nar.base.errors import RefusedError
 from nar.own.construct.findings import Findings
 from nar.own.construct.imports.finder import MissingFinder
 from nar.own.construct.imports.removed_names import of_python_2, put_back
 from nar.own.construct.imports.stand_ins import StandIn, defining
+from nar.own.guard import is_new_at_home, is_of_library, lend_home
 
 # From an error, the findings and the finder to whether something was put right.
 _Mend = Callable[[BaseException, Findings, MissingFinder], bool]
@@ -98,6 +101,13 @@ def _innermost_module(error: BaseException) -> FrameType | None:
     return found
 
 
+def _settings_at_home(error: BaseException, _: Findings, __: MissingFinder) -> bool:
+    """A library that makes a folder at home for its settings: it gets another home."""
+    files = [frame.filename for frame in reversed(extract_tb(error.__traceback__))]
+    is_settings = isinstance(error, RefusedError) and any(map(is_new_at_home, error.paths))
+    return is_settings and is_of_library(files) and lend_home()
+
+
 class _DefinitionsOnly(Loader):
     """Makes the module of a file of which no more than definitions are run."""
 
@@ -118,6 +128,7 @@ _MENDS: tuple[_Mend, ...] = (
     _without_spec,
     _installer,
     _python_2,
+    _settings_at_home,
     _failing_neighbour,
 )
 
