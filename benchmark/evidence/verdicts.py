@@ -63,7 +63,8 @@ _INTRODUCTION: Final = (
 _CHOSEN: Final = (
     "Chosen on validation: a variant is said from a score by copy of {copy}; a family as the "
     "query's own from a score of {score} and {agreement} of the votes; a family as the nearest, "
-    "and no close relative, from a score of {near}."
+    "and no close relative, from a score of {near}. Where a hit has the design with other "
+    "activations or norms, a variant is said whatever the scores are."
 )
 
 
