@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any, Final, Literal, cast
 from unittest.mock import patch
 
-from benchmark.reporting.markdown import markdown_table
+from benchmark.reporting.markdown import keep_page, markdown_table
 from nar.answers.design_card import DesignCard, design_card
 from nar.base.errors import CorpusError
-from nar.base.files import write_whole
 from nar.corpus import Corpus, Location
 from nar.graphs.architecture import Architecture
 
@@ -595,4 +594,4 @@ def _table(rows: Sequence[Row]) -> dict[str, tuple[str, str, str]]:
 def write_page(results: Path, halves: Mapping[str, Sequence[Row]]) -> None:
     """Write the page into a directory of results."""
     text = as_markdown(halves)
-    write_whole(results / PAGE, lambda part: part.write_text(text, encoding="utf-8"))
+    keep_page(results, PAGE, text)

@@ -15,7 +15,6 @@ from benchmark.asked.commands import app as asked
 from cluster.session import ClusterFile, Workers
 from nar.base.console import DEFAULT_WORK, AsJson, Work, reporting_errors, stderr, stdout
 from nar.base.errors import InvalidInputError, NarError
-from nar.base.files import write_whole
 from nar.base.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -377,10 +376,11 @@ def packaged(
     """Capture the ONNX files that packages of others bring; seconds."""
     from benchmark.evidence.packaged import as_markdown
     from benchmark.evidence.packaged import packaged as rows_of
+    from benchmark.reporting.markdown import keep_page
 
     text = as_markdown(list(rows_of(packages)))
     if results is not None:
-        write_whole(results / "packaged.md", lambda part: part.write_text(text))
+        keep_page(results, "packaged.md", text)
     else:
         sys.stdout.write(text)
 

@@ -14,9 +14,8 @@ from typing import Any, Final
 
 from torch import nn
 
-from benchmark.reporting.markdown import markdown_table
+from benchmark.reporting.markdown import keep_page, markdown_table
 from nar.base.errors import CaptureError
-from nar.base.files import write_whole
 from nar.capture import CaptureInputs
 from nar.corpus import Card
 from nar.graphs.details import OperatorDetails
@@ -229,4 +228,4 @@ def _share(some: int, every: int) -> str:
 def write_page(results: Path, groups: Mapping[str, Group]) -> None:
     """Write the page into a directory of results."""
     text = as_markdown(groups)
-    write_whole(results / PAGE, lambda part: part.write_text(text, encoding="utf-8"))
+    keep_page(results, PAGE, text)

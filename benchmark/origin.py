@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 from benchmark.cells import Cell, task_of
 from benchmark.methods.registry import find_method
 from benchmark.methods.second import CHOSEN, Origin, second_stage
-from benchmark.reporting.markdown import markdown_table
+from benchmark.reporting.markdown import keep_page, markdown_table
 from benchmark.scoring.evaluate import Scored, difference, score, summarise
 from benchmark.scoring.ranking import Matrix, Second, Weights, rank
 from benchmark.tasks.datasets import REAL
 from benchmark.tasks.questions import Numbers, Questions
 from benchmark.tasks.task import Task
-from nar.base.files import write_whole
 from nar.graphs.by import By
 
 COMMAND: Final = "python -m benchmark origin --results results"
@@ -73,8 +72,7 @@ def write_page(results: Path, work: Path) -> None:
         work: Keeps data sets.
     """
     text = as_markdown(work)
-    results.mkdir(parents=True, exist_ok=True)
-    write_whole(results / "origin.md", lambda part: part.write_text(text))
+    keep_page(results, "origin.md", text)
 
 
 def _blocks(task: Task, asked: Questions, vectors: Matrix) -> Iterator[str]:

@@ -14,10 +14,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.reporting.markdown import markdown_table
+from benchmark.reporting.markdown import keep_page, markdown_table
 from benchmark.scoring.metrics import average_precision
 from nar.answers.atlas import shipped_atlas
-from nar.base.files import write_whole
 from nar.encoding.default.pretraining import collect, pretrain_default
 from nar.encoding.default.recipe import DefaultRecipe
 from nar.encoding.embed import Embedder, load_checkpoint
@@ -161,5 +160,4 @@ def write_page(results: Path) -> None:
         results: Directory that gets ``own_encoder.md``.
     """
     text = as_markdown([*measured()])
-    results.mkdir(parents=True, exist_ok=True)
-    write_whole(results / FILE, lambda part: part.write_text(text))
+    keep_page(results, FILE, text)

@@ -20,10 +20,9 @@ from scipy.stats import kendalltau, spearmanr
 from torch import Tensor, nn
 
 from benchmark.methods.baselines import code_histograms, untrained_sum
-from benchmark.reporting.markdown import markdown_table
+from benchmark.reporting.markdown import keep_page, markdown_table
 from benchmark.scoring.ranking import Matrix, unit_rows
 from nar.answers.atlas import read_atlas, shipped_atlas
-from nar.base.files import write_whole
 from nar.base.workspace import package_path
 from nar.capture import CaptureInputs, capture_module
 from nar.graphs.graph import ComputationalGraph
@@ -298,5 +297,4 @@ def write_page(results: Path) -> None:
         results: Directory that gets ``predictor.md``.
     """
     text = as_markdown()
-    results.mkdir(parents=True, exist_ok=True)
-    write_whole(results / "predictor.md", lambda part: part.write_text(text))
+    keep_page(results, "predictor.md", text)

@@ -12,9 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from benchmark.reporting.markdown import markdown_table
+from benchmark.reporting.markdown import keep_page, markdown_table
 from nar.answers.recognition import Relation, recognition
-from nar.base.files import write_whole
 from nar.corpus.signatures import Signatures
 from nar.graphs.weights import Shape, weights_of
 
@@ -274,4 +273,4 @@ def _shares(asked: Sequence[Asked]) -> list[str]:
 
 def write_page(results: Path, text: str) -> None:
     """Write the page."""
-    write_whole(results / PAGE, lambda path: path.write_text(text))
+    keep_page(results, PAGE, text)

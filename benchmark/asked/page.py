@@ -11,8 +11,7 @@ from benchmark.asked.repositories import Answer, Repository, repositories
 from benchmark.asked.shares import VERDICTS, seconds, shares
 from benchmark.asked.stored import Measured, read
 from benchmark.asked.written import written_networks
-from benchmark.reporting.markdown import markdown_table
-from nar.base.files import write_whole
+from benchmark.reporting.markdown import keep_page, markdown_table
 
 PAGE: Final = "asked.md"
 _SHORT: Final = 90  # columns of a reason in a table; chosen: what a reader takes in
@@ -62,7 +61,7 @@ def write_page(results: Path) -> None:
         results: Directory with ``asked.json``, gets ``asked.md``.
     """
     text = as_markdown(read(results))
-    write_whole(results / PAGE, lambda path: path.write_text(text))
+    keep_page(results, PAGE, text)
 
 
 def library_of(libraries: Sequence[AskedLibrary]) -> dict[str, str]:

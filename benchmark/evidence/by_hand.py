@@ -13,14 +13,13 @@ from typing import Final
 
 from benchmark.asked.shares import Share
 from benchmark.evidence.intervals import half_of, share
-from benchmark.reporting.markdown import markdown_table
+from benchmark.reporting.markdown import keep_page, markdown_table
 from benchmark.tasks.task import Held
 from nar.answers.answer import COMPARED
 from nar.answers.atlas import read_atlas, shipped_atlas
 from nar.answers.query import Answer, Part, Query
 from nar.answers.retrieve import Retriever
 from nar.answers.words import sentences
-from nar.base.files import write_whole
 from nar.base.workspace import package_yaml
 from nar.capture import Capture
 from nar.corpus import CorpusGraphs, shipped_corpus
@@ -147,7 +146,7 @@ def as_markdown(held: Sequence[Held]) -> str:
 def write_page(results: Path) -> None:
     """Write ``by_hand.md``, both halves of it."""
     text = as_markdown(("validation", "test"))
-    write_whole(results / "by_hand.md", lambda part: part.write_text(text))
+    keep_page(results, "by_hand.md", text)
 
 
 def _summary(own: Sequence[Told]) -> str:

@@ -15,14 +15,13 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Final
 
-from benchmark.reporting.markdown import markdown_table
+from benchmark.reporting.markdown import keep_page, markdown_table
 from benchmark.tasks import frozen
 from benchmark.tasks.asking import EDITS, without_change
 from benchmark.tasks.splits import order
 from benchmark.tasks.task import Held
 from nar.answers.comparison import edits_between
 from nar.answers.edits import EditKind, Edits
-from nar.base.files import write_whole
 from nar.base.workspace import package_path
 from nar.corpus import Card, Corpus, read_shard, shipped_corpus
 from nar.graphs.architecture import Architecture
@@ -124,8 +123,7 @@ def write_page(results: Path) -> None:
         results: Directory that gets ``changes.md``.
     """
     text = as_markdown(("validation", "test"))
-    results.mkdir(parents=True, exist_ok=True)
-    write_whole(results / "changes.md", lambda part: part.write_text(text))
+    keep_page(results, "changes.md", text)
 
 
 def as_markdown(held: Sequence[Held]) -> str:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from benchmark.evidence import by_hand, wrapped
 from benchmark.evidence.intervals import half_of
-from benchmark.reporting.markdown import markdown_table
+from benchmark.reporting.markdown import keep_page, markdown_table
 from benchmark.tasks import frozen
 from benchmark.tasks.asking import EDITS, PARTS, without_change
 from benchmark.tasks.splits import order
@@ -31,7 +31,6 @@ from nar.answers.coverage import (
     shipped_codes,
 )
 from nar.base.errors import CorpusError
-from nar.base.files import write_whole
 from nar.base.workspace import package_path
 from nar.corpus import Card, Corpus, read_shard, shipped_corpus
 from nar.graphs.graph import ComputationalGraph
@@ -190,8 +189,7 @@ def write_page(results: Path) -> None:
         results: Directory that gets ``coverage.md``.
     """
     text = as_markdown(("validation", "test"))
-    results.mkdir(parents=True, exist_ok=True)
-    write_whole(results / "coverage.md", lambda part: part.write_text(text))
+    keep_page(results, "coverage.md", text)
 
 
 def _table(asked: Sequence[Asked]) -> str:

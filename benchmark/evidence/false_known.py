@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Final
 
 from benchmark.evidence.queries import sources_of
-from benchmark.reporting.markdown import markdown_table
+from benchmark.reporting.markdown import keep_page, markdown_table
 from benchmark.tasks.asking import EDITS
 from benchmark.tasks.splits import order
 from nar.answers.atlas import read_atlas, shipped_atlas
 from nar.answers.query import Query
 from nar.answers.retrieve import Retriever
 from nar.answers.words import sentences
-from nar.base.files import write_whole
 from nar.base.workspace import package_path
 from nar.corpus import Corpus, read_shard, shipped_corpus
 from nar.graphs.architecture import Architecture
@@ -120,4 +119,4 @@ def as_markdown() -> str:
 def write_page(results: Path) -> None:
     """Write ``false_known.md``."""
     text = as_markdown()
-    write_whole(results / "false_known.md", lambda part: part.write_text(text))
+    keep_page(results, "false_known.md", text)

@@ -27,7 +27,7 @@ from torch import nn
 
 from benchmark.evidence.intervals import share
 from benchmark.evidence.wrapped_modules import CAPTURED
-from benchmark.reporting.markdown import markdown_table
+from benchmark.reporting.markdown import keep_page, markdown_table
 from benchmark.rewriting.files import hollow, quiet
 from benchmark.rewriting.rewrite import Original, original
 from nar.answers.atlas import read_atlas, shipped_atlas
@@ -35,7 +35,6 @@ from nar.answers.query import Query
 from nar.answers.recognition import recognise_file
 from nar.answers.retrieve import Retriever
 from nar.base.errors import NarError, one_line
-from nar.base.files import write_whole
 from nar.base.weight_files import weight_shapes
 from nar.capture import CaptureInputs
 from nar.capture.forward.placement import inference
@@ -369,4 +368,4 @@ def versions() -> str:
 def write_page(results: Path) -> None:
     """Write ``files.md``."""
     text = as_markdown(list(answers()), versions())
-    write_whole(results / PAGE, lambda part: part.write_text(text))
+    keep_page(results, PAGE, text)

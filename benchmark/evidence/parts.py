@@ -13,13 +13,12 @@ from statistics import fmean
 from typing import Final
 
 from benchmark.evidence.queries import DEPTH, NEW, WHOLE, AtlasQueries, AtlasQuery, sources_of
-from benchmark.reporting.markdown import markdown_table
+from benchmark.reporting.markdown import keep_page, markdown_table
 from benchmark.tasks.asking import EDITS
 from benchmark.tasks.task import Held
 from nar.answers.answer import COMPARED
 from nar.answers.part_of import MIN_SHARE, RADIUS, Reading, Whole, compared, in_order, reading
 from nar.answers.verdict import MIN_AGREEMENT, MIN_SCORE, FamilyVerdict, family_verdict
-from nar.base.files import write_whole
 from nar.corpus import Corpus, shipped_corpus
 
 PARTS_TOGETHER = "parts"
@@ -229,8 +228,7 @@ def write_page(results: Path) -> None:
         results: Directory that gets ``part_of.md``.
     """
     text = as_markdown(("validation", "test"))
-    results.mkdir(parents=True, exist_ok=True)
-    write_whole(results / "part_of.md", lambda part: part.write_text(text))
+    keep_page(results, "part_of.md", text)
 
 
 def _chosen(asking: AtlasQueries) -> Iterator[str]:

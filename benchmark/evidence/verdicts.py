@@ -15,7 +15,7 @@ from benchmark.evidence import by_hand
 from benchmark.evidence.intervals import share
 from benchmark.evidence.parts import PARTS_TOGETHER
 from benchmark.evidence.queries import NEW, WHOLE, AtlasQueries, AtlasQuery
-from benchmark.reporting.markdown import markdown_table
+from benchmark.reporting.markdown import keep_page, markdown_table
 from benchmark.tasks.asking import EDITS
 from benchmark.tasks.task import Held
 from nar.answers.verdict import (
@@ -29,7 +29,6 @@ from nar.answers.verdict import (
     family_verdict,
     resemblance,
 )
-from nar.base.files import write_whole
 from nar.corpus import Corpus, shipped_corpus
 from nar.labels.lineage import relatives
 
@@ -118,8 +117,7 @@ def write_page(results: Path) -> None:
         results: Directory that gets ``verdicts.md``.
     """
     text = as_markdown(("validation", "test"))
-    results.mkdir(parents=True, exist_ok=True)
-    write_whole(results / "verdicts.md", lambda part: part.write_text(text))
+    keep_page(results, "verdicts.md", text)
 
 
 def _of_atlas(held: Held) -> Iterator[Asked]:

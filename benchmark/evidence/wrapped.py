@@ -15,7 +15,7 @@ from typing import Final
 from benchmark.evidence.around import wrapped
 from benchmark.evidence.intervals import half_of, share
 from benchmark.evidence.queries import sources_of
-from benchmark.reporting.markdown import markdown_table
+from benchmark.reporting.markdown import keep_page, markdown_table
 from benchmark.tasks.frozen import without_aliases
 from benchmark.tasks.splits import order
 from benchmark.tasks.task import Held
@@ -181,7 +181,7 @@ def as_markdown(held: Sequence[Held]) -> str:
 def write_page(results: Path) -> None:
     """Write ``wrapped.md``, both halves of it."""
     text = as_markdown(("validation", "test"))
-    write_whole(results / "wrapped.md", lambda part: part.write_text(text))
+    keep_page(results, "wrapped.md", text)
 
 
 def _table(told: Sequence[tuple[Case, Answer]]) -> str:

@@ -18,7 +18,7 @@ from benchmark.methods.second import by_copy
 from benchmark.pairs.changes import LIKELY, changed
 from benchmark.pairs.codes import Vocabulary, coded
 from benchmark.pairs.scorer import learned
-from benchmark.reporting.markdown import markdown_table
+from benchmark.reporting.markdown import keep_page, markdown_table
 from benchmark.scoring.evaluate import Scored, difference, score, summarise
 from benchmark.scoring.ranking import rank, unit_rows
 from benchmark.tasks import frozen
@@ -27,7 +27,6 @@ from benchmark.tasks.questions import Questions, numbered
 from benchmark.tasks.task import Task, find_protocol, load_task
 from nar.answers.answer import RANKED
 from nar.answers.pairs import PairScorer, Values, write_scorer
-from nar.base.files import write_whole
 from nar.encoding.default.encoder import untrained
 from nar.encoding.default.recipe import DefaultConfig
 
@@ -148,8 +147,7 @@ def write_page(results: Path, work: Path, target: Path | None) -> None:
     """
     learnt = learn(tasks(work)["unseen"], work)
     text = as_markdown(work, learnt)
-    results.mkdir(parents=True, exist_ok=True)
-    write_whole(results / "pairs.md", lambda part: part.write_text(text))
+    keep_page(results, "pairs.md", text)
     if target is not None:
         write_scorer(target, learnt.scorer)
 

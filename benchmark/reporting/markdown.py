@@ -1,12 +1,20 @@
 """How tables of results are laid out: who asked, a row a method, the differences, in Markdown."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Final
 
 from benchmark.reporting.rows import METRICS, PrintedRow, Row, best_idle, metric_title
 from benchmark.scoring.evaluate import Difference, Evaluation, Score
+from nar.base.files import write_whole
 
 _COST: Final = ("dim", "seconds")
+
+
+def keep_page(results: Path, name: str, text: str) -> None:
+    """Write a page whole into the directory of results, which is made where there is none."""
+    results.mkdir(parents=True, exist_ok=True)
+    write_whole(results / name, lambda part: part.write_text(text, encoding="utf-8"))
 
 
 def result_blocks(
