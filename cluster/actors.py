@@ -243,6 +243,8 @@ class _Worker(Generic[ValueT]):
 
     Nothing is submitted before the actor is ready: the death of a process can lose the replies to
     earlier calls, and then a worker that died of an item would look as if it had never started.
+
+    ``leaves`` is how often a worker in this place has left an item since one was settled there.
     """
 
     handle: ActorHandle[Any]
@@ -252,6 +254,7 @@ class _Worker(Generic[ValueT]):
     calls: deque[tuple["ray.ObjectRef[ValueT]", Item]] = field(default_factory=deque)
     since: float = field(default_factory=time.monotonic)
     settled: int = 0
+    leaves: int = 0
     is_spent: bool = False
     is_gone: bool = False
 
@@ -388,7 +391,8 @@ class ActorPool(Generic[ValueT]):
         limit, patience = self._config.limit_s, self._config.patience_s
         if patience is None or worker.calls[0][1].key in self._gets_whole_time:
             return limit
-        return min(limit, patience)
+        # A process may be slow at its first item for what it imports, whichever item that is.
+        return min(limit, patience if worker.settled else patience * 2**worker.leaves)
 
     def _fill(self, worker: _Worker[ValueT], backlog: Backlog) -> None:
         """Submit up to the bound; near the end one call a worker, so that no item waits in vain."""
@@ -545,7 +549,8 @@ class ActorPool(Generic[ValueT]):
         self._note_lost_time(worker)
         backlog.put_back(worker.items()[1:])
         self._to_fill = list(self._workers)
-        self._replace(worker)
+        leaves = 0 if worker.settled else worker.leaves
+        self._replace(worker).leaves = leaves + 1
 
     def _note_lost_time(self, worker: _Worker[ValueT]) -> None:
         key = worker.calls[0][1].key
@@ -566,10 +571,12 @@ class ActorPool(Generic[ValueT]):
             yield Failed(*self._pop(worker, error.after(self._tries[suspect.key])))
             self._replace(worker)
 
-    def _replace(self, worker: _Worker[ValueT], items: Sequence[Item] = ()) -> None:
+    def _replace(self, worker: _Worker[ValueT], items: Sequence[Item] = ()) -> _Worker[ValueT]:
         """Start a new worker in a worker's place, which begins with these items."""
         self._end(worker)
-        self._workers[self._workers.index(worker)] = self._start(worker.group, items)
+        new = self._start(worker.group, items)
+        self._workers[self._workers.index(worker)] = new
+        return new
 
     def _end(self, worker: _Worker[ValueT]) -> None:
         ray.kill(worker.handle)

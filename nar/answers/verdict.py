@@ -53,7 +53,8 @@ _EXCHANGED: Final = tuple(
         "batch_norm layer_norm group_norm rms_norm instance_norm",
     )
 )
-# Chosen: nodes of all graphs that are tried for one question. Their fingerprints take some 15 ms.
+# Chosen: nodes of all graphs that are tried for one question. Of five models of 151 to 815 nodes
+# that took 21 to 38 ms.
 _MOST_NODES: Final = 15_000
 
 # A composed model has the family of its decoder or head.

@@ -104,19 +104,24 @@ def lend_home() -> bool:
         return False
     if not lent.exists():
         lent.mkdir()
-        with suppress(OSError):  # a user without a home has nothing there
-            _link(home, lent)
+        _link(home, lent)
     os.environ["HOME"] = str(lent)
     return True
 
 
 def _link(home: Path, lent: Path) -> None:
-    for each in home.iterdir():
-        inside = [*each.iterdir()] if each.name.startswith(".") and each.is_dir() else [each]
-        for one in inside:
+    for each in _entries(home):
+        for one in _entries(each) if each.name.startswith(".") and each.is_dir() else [each]:
             link = lent / one.relative_to(home)
             link.parent.mkdir(exist_ok=True)
             link.symlink_to(one)
+
+
+def _entries(folder: Path) -> list[Path]:
+    """What is in a folder; nothing where it is not there, or is not to be read by this user."""
+    with suppress(OSError):
+        return [*folder.iterdir()]
+    return []
 
 
 def is_new_at_home(path: str) -> bool:

@@ -116,6 +116,29 @@ def test_an_item_that_hangs_holds_up_nobody():
     assert order == [*items[2:], *items[:2]]
 
 
+def test_a_process_that_begins_slowly_does_not_leave_every_item():
+    class Worker:
+        def __init__(self) -> None:
+            self.has_imported = False
+
+        def work(self, item: str) -> str:
+            if not self.has_imported:  # stands for libraries that take longer than the patience
+                threading.Event().wait(timeout=1.5)
+                self.has_imported = True
+            return item
+
+    starts = []
+    options = ray.remote(Worker).options(num_cpus=0)
+    kind = WorkerKind(
+        lambda _: starts.append(1) or options.remote(),
+        lambda actor, key: actor.work.remote(key),
+    )
+    items = [Item(f"ok {number}") for number in range(9)]
+    seen = list(ActorPool(kind, pool_of(1), PoolConfig(patience_s=0.5)).run(items))
+    assert sorted(each.key for each in seen) == [each.key for each in items]
+    assert len(starts) <= 4  # its patience doubles: 0.5 s, 1 s, 2 s
+
+
 def test_a_slow_item_that_no_other_waits_behind_goes_on(tmp_path):
     class Worker:
         def work(self, item: str) -> str:
