@@ -352,7 +352,7 @@ class ArchitectureIndex:
             return ask(self.live)
         except MilvusRefusedError:
             # Wait no longer than for any call, although a restarted store may take longer to load.
-            self._live = self._follow_alias(self._config.timeout_s)
+            self._live = self._follow_alias(self._config.call_timeout_s)
             return ask(self.live)
 
     def _follow_alias(self, patience_s: float = PATIENCE_S) -> Collection | None:

@@ -86,7 +86,7 @@ class Milvus:
         logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
         self.uri = config.uri
         self.session = token_hex(8)
-        self._timeout_s = config.timeout_s
+        self._timeout_s = config.call_timeout_s
         self._closed = False
         self._counting = Lock()
         self._errors = dict.fromkeys(ERRORS, 0)
@@ -212,10 +212,13 @@ class Milvus:
         return f"{refusal}; if its files are damaged, {WAY_OUT}" if may_be_damaged else refusal
 
     def _unreachable(self, purpose: str, reason: str) -> str:
-        return (
-            f"the index at {self.uri} did not {purpose} within {self._timeout_s:g} s ({reason}); "
-            "check that Milvus runs there"
+        way_out = (
+            "where this machine is busy, a larger `index.timeout_s` gives Milvus Lite more time"
+            if self._lite
+            else "check that Milvus runs there"
         )
+        late = f"the index at {self.uri} did not {purpose} within {self._timeout_s:g} s"
+        return f"{late} ({reason}); {way_out}"
 
 
 def _is_refusal(error: MilvusException) -> bool:

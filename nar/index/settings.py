@@ -11,6 +11,11 @@ from nar.index import IndexKind
 # A rule of Milvus Lite: its directories end so.
 LITE_SUFFIX: Final = ".db"
 
+# A server that says nothing for ten seconds is likely to be away. Milvus Lite runs on this machine,
+# in NAR's own process or beside it: where it is late, the machine is busy.
+_SERVER_TIMEOUT_S: Final = 10.0
+_LITE_TIMEOUT_S: Final = 60.0
+
 
 def is_lite(uri: str) -> bool:
     """Whether an index is a directory of Milvus Lite, and no address of a Milvus server."""
@@ -30,7 +35,9 @@ class IndexConfig(Settings):
         False, description="run Milvus Lite in a process of its own, as servers do in any case"
     )
     batch_rows: int = Field(1_000, ge=1, le=10_000)
-    timeout_s: float = Field(10.0, gt=0)
+    timeout_s: float | None = Field(
+        None, gt=0, description="how long a call may take: 10 for a server, 60 for Milvus Lite"
+    )
     reader_rows: int = Field(
         100_000,
         ge=0,
@@ -57,6 +64,11 @@ class IndexConfig(Settings):
     def is_lite(self) -> bool:
         """Whether it is a directory of Milvus Lite, and no address of a Milvus server."""
         return is_lite(self.uri)
+
+    @property
+    def call_timeout_s(self) -> float:
+        """How long a call may take."""
+        return self.timeout_s or (_LITE_TIMEOUT_S if self.is_lite else _SERVER_TIMEOUT_S)
 
     @property
     def is_missing(self) -> bool:

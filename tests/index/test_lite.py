@@ -1,6 +1,7 @@
 """Milvus Lite in a process of its own: the same index, whatever happens to either process."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -69,6 +70,25 @@ def test_it_answers_as_one_of_this_process_and_leaves_nothing_behind(config):
 def test_who_is_told_that_it_is_in_use_learns_the_process_that_wants_it(config, index):
     with pytest.raises(IndexUnavailableError, match=f"is in use by process {os.getpid()}, and"):
         ArchitectureIndex(config)
+
+
+@pytest.mark.slow
+def test_an_index_that_is_late_on_a_busy_machine_is_not_said_to_be_away(config):
+    before = children_of(os.getpid())
+    with ArchitectureIndex(config) as index:
+        [child] = set(children_of(os.getpid())) - set(before)
+        os.kill(child, signal.SIGSTOP)
+        try:
+            with pytest.raises(IndexUnavailableError, match=r"a larger `index\.timeout_s`"):
+                index.count()
+        finally:
+            os.kill(child, signal.SIGCONT)
+
+
+def test_milvus_lite_has_more_time_than_a_server_unless_it_is_told():
+    lite, server = IndexConfig(uri="mine.db"), IndexConfig(uri="http://127.0.0.1:19530")
+    assert lite.call_timeout_s > server.call_timeout_s
+    assert IndexConfig(uri="mine.db", timeout_s=0.5).call_timeout_s == 0.5
 
 
 @pytest.mark.slow
