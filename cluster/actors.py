@@ -6,7 +6,7 @@ issues 45661 and 62746).
 An item that raises becomes a `Failed` outcome. An item that takes its worker down, or exceeds its
 limit of time or memory, is first tried again in a fresh process: the worker may have been at fault.
 An item that takes longer than the pool has patience is left, and begun anew when no other waits: a
-model that hangs holds up nobody.
+model that hangs holds up nobody. Patience grows where items are left again and again.
 """
 
 import heapq
@@ -216,6 +216,10 @@ LOOK_S: Final = 5.0
 # seldom, as it may wait for hours.
 SAID_AFTER_S: Final = 4.0
 SAID_EVERY_S: Final = 60.0  # seldom: a line a minute in the log of hours
+# Chosen: a place that has left an item has twice as much patience from then on, until it has worked
+# for so many seconds a second that it lost. Where most items are slow, as on a busy machine, a
+# tenth of the time is lost, and what a new process takes to begin.
+_WORK_PER_LOST_S: Final = 10.0
 Outcomes = Iterator[Done[ValueT] | Failed]
 # Starts one actor, on none of the nodes whose ids are given.
 Start = Callable[[Collection[str]], ActorHandle[Any]]
@@ -244,7 +248,8 @@ class _Worker(Generic[ValueT]):
     Nothing is submitted before the actor is ready: the death of a process can lose the replies to
     earlier calls, and then a worker that died of an item would look as if it had never started.
 
-    ``leaves`` is how often a worker in this place has left an item since one was settled there.
+    ``leaves`` is how often a worker in this place has left an item, and ``owed_s`` for how long the
+    place has to work before that is forgotten.
     """
 
     handle: ActorHandle[Any]
@@ -255,6 +260,7 @@ class _Worker(Generic[ValueT]):
     since: float = field(default_factory=time.monotonic)
     settled: int = 0
     leaves: int = 0
+    owed_s: float = 0.0
     is_spent: bool = False
     is_gone: bool = False
 
@@ -391,8 +397,9 @@ class ActorPool(Generic[ValueT]):
         limit, patience = self._config.limit_s, self._config.patience_s
         if patience is None or worker.calls[0][1].key in self._gets_whole_time:
             return limit
-        # A process may be slow at its first item for what it imports, whichever item that is.
-        return min(limit, patience if worker.settled else patience * 2**worker.leaves)
+        # A process may be slow at its first item for what it imports, whichever item that is, and
+        # on a busy machine many items in a row are slow.
+        return min(limit, patience * 2**worker.leaves)
 
     def _fill(self, worker: _Worker[ValueT], backlog: Backlog) -> None:
         """Submit up to the bound; near the end one call a worker, so that no item waits in vain."""
@@ -498,8 +505,12 @@ class ActorPool(Generic[ValueT]):
         self._awaited.pop(reference, None)
         key = item.key
         now = time.monotonic()
-        seconds = self._seconds.pop(key, 0.0) + now - worker.since
+        took = now - worker.since
+        seconds = self._seconds.pop(key, 0.0) + took
         worker.since, worker.settled = now, worker.settled + 1
+        worker.owed_s = max(worker.owed_s - took, 0.0)
+        if not worker.owed_s:
+            worker.leaves = 0
         bound = self._config.items_per_process
         worker.is_spent = worker.is_spent or (bound is not None and worker.settled >= bound)
         return key, result, seconds
@@ -549,8 +560,9 @@ class ActorPool(Generic[ValueT]):
         self._note_lost_time(worker)
         backlog.put_back(worker.items()[1:])
         self._to_fill = list(self._workers)
-        leaves = 0 if worker.settled else worker.leaves
-        self._replace(worker).leaves = leaves + 1
+        worker.leaves += 1
+        worker.owed_s += _WORK_PER_LOST_S * (time.monotonic() - worker.since)
+        self._replace(worker)
 
     def _note_lost_time(self, worker: _Worker[ValueT]) -> None:
         key = worker.calls[0][1].key
@@ -575,6 +587,7 @@ class ActorPool(Generic[ValueT]):
         """Start a new worker in a worker's place, which begins with these items."""
         self._end(worker)
         new = self._start(worker.group, items)
+        new.leaves, new.owed_s = worker.leaves, worker.owed_s
         self._workers[self._workers.index(worker)] = new
         return new
 

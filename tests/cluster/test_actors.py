@@ -139,6 +139,26 @@ def test_a_process_that_begins_slowly_does_not_leave_every_item():
     assert len(starts) <= 4  # its patience doubles: 0.5 s, 1 s, 2 s
 
 
+def test_where_each_item_is_slow_few_are_left():
+    class Worker:
+        def work(self, item: str) -> str:
+            if item.startswith("slow"):
+                threading.Event().wait(timeout=0.6)
+            return item
+
+    starts = []
+    options = ray.remote(Worker).options(num_cpus=0)
+    kind = WorkerKind(
+        lambda _: starts.append(1) or options.remote(),
+        lambda actor, key: actor.work.remote(key),
+    )
+    # A quick item between them does not make the place forget what it has lost.
+    items = [Item(f"{pace} {number}") for number in range(10) for pace in ("slow", "quick")]
+    seen = list(ActorPool(kind, pool_of(1), PoolConfig(patience_s=0.4)).run(items))
+    assert sorted(each.key for each in seen) == sorted(each.key for each in items)
+    assert len(starts) <= 4
+
+
 def test_a_slow_item_that_no_other_waits_behind_goes_on(tmp_path):
     class Worker:
         def work(self, item: str) -> str:
