@@ -30,8 +30,8 @@ Vectors = NDArray[np.float32]
 Search = Callable[[Vectors], NDArray[np.integer]]
 
 
-def by_numpy(known: Vectors) -> Search:
-    return lambda asked: np.argpartition(-(known @ asked), TOP)[:TOP]
+def by_numpy(known: Vectors, top: int = TOP) -> Search:
+    return lambda asked: np.argpartition(-(known @ asked), top)[:top]
 
 
 def in_memory(index: ExactIndex, places: dict[str, int]) -> Search:

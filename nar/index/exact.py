@@ -14,9 +14,10 @@ Nothing is approximate. A vector that does not come from an architecture, such a
 leaves too many rows, and is compared with all rows.
 """
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, chain, islice, pairwise
 from operator import attrgetter
 from typing import Final, Self, TypeAlias
 
@@ -34,13 +35,16 @@ from nar.index.ranking import (
     foremost,
     ranked,
 )
-from nar.index.rows import Embedding, Hit, IndexEntry, IndexRow, ids_of, is_id
+from nar.index.rows import END_OF_IDS, Embedding, Hit, IndexEntry, IndexRow, ids_of, is_id
 from nar.index.table import Column, Counts, Mask, Table
 
 Positions: TypeAlias = NDArray[np.intp]
 Scores: TypeAlias = NDArray[np.float32]
+NONE: Final[Positions] = np.empty(0, dtype=np.intp)
 # Positions of rows, and the cosine of each.
 Found: TypeAlias = tuple[Positions, Scores]
+# Rows in the order of hits, each with its score.
+Order: TypeAlias = list[tuple[int, float]]
 
 # Measured on the atlas, whose rows have 512 numbers: a quarter of the numbers fits into a cache.
 DIRECTIONS: Final = 128
@@ -56,6 +60,9 @@ _WORTH: Final = 8
 # of 1.2e-7, so that no row is left out wrongly.
 _SQUARE_ERROR: Final = 4e-6
 _SCORE_ERROR: Final = 4 * RESOLUTION
+# Chosen: where nobody folds rows that were written and deleted one by one, so many are folded at
+# once. It costs a copy of all rows, one write in so many.
+_MOST_UNFOLDED: Final = 4_096
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -172,18 +179,23 @@ class Vectors:
         chosen = np.ascontiguousarray(axes[:, -directions:], dtype=np.float32)
         return type(self)(self._vectors, self._scales, Along.of(chosen, units))
 
-    def nearest(self, sought: Sequence[NearestQuery]) -> list[Found]:
-        """Positions and cosines of the nearest rows of each vector, in any order."""
+    def nearest(self, sought: Sequence[NearestQuery], gone: Positions = NONE) -> list[Found]:
+        """Positions and cosines of the nearest rows of each vector, in any order.
+
+        Args:
+            sought: What is looked for.
+            gone: Positions of rows that are never found; no query offers them.
+        """
         found: list[Found | None] = [None] * len(sought)
         steps = (self._along_directions, self._among_all) if self._along else (self._among_all,)
         for step in (self._among_few, *steps):
             left = [position for position, each in enumerate(found) if each is None]
-            answers = step([sought[position] for position in left])
+            answers = step([sought[position] for position in left], gone)
             for position, answer in zip(left, answers, strict=True):
                 found[position] = answer
         return [each for each in found if each is not None]
 
-    def _among_few(self, sought: Sequence[NearestQuery]) -> Iterator[Found | None]:
+    def _among_few(self, sought: Sequence[NearestQuery], _: Positions) -> Iterator[Found | None]:
         """The rows nearest to each vector where few rows are offered, else None."""
         for each in sought:
             if each.offered is None or len(each.offered) * _WORTH > len(self):
@@ -192,7 +204,9 @@ class Vectors:
                 every = np.arange(len(each.offered))
                 yield _best(every, self._exactly(each, every), each)
 
-    def _along_directions(self, sought: Sequence[NearestQuery]) -> Iterator[Found | None]:
+    def _along_directions(
+        self, sought: Sequence[NearestQuery], gone: Positions
+    ) -> Iterator[Found | None]:
         """The rows nearest to each vector where directions leave few rows, else None."""
         along = self._along
         if along is None or not sought:
@@ -202,6 +216,7 @@ class Vectors:
         asked = [placed[id(each.vector)] for each in sought]
         reached = _products(along.places, asked)
         for each, place, scores in zip(sought, asked, reached, strict=True):
+            scores[gone] = -np.inf
             yield self._found(each, place, scores, along.rests)
 
     def _found(
@@ -226,12 +241,13 @@ class Vectors:
         scores: Scores = (self._vectors[rows] @ sought.vector) * self._scales[rows]
         return scores
 
-    def _among_all(self, sought: Sequence[NearestQuery]) -> list[Found | None]:
+    def _among_all(self, sought: Sequence[NearestQuery], gone: Positions) -> list[Found | None]:
         """The rows nearest to each vector, by a product with all rows."""
         products = _products(self._vectors, [each.vector for each in sought])
         found: list[Found | None] = []
         for each, product in zip(sought, products, strict=True):
             scores = self._scales * product
+            scores[gone] = -np.inf
             found.append(
                 _best(None, scores if each.offered is None else scores[each.offered], each)
             )
@@ -273,6 +289,84 @@ def _scales(vectors: Embedding) -> Scores:
     return scales
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Rows side by side in memory; rows of a part that are deleted are passed over from then on.
+
+    Attributes:
+        vectors: The vectors of all its rows.
+        table: The columns of all its rows.
+        gone: Positions of the rows that were deleted, in order.
+    """
+
+    vectors: Vectors
+    table: Table
+    gone: Positions = field(default_factory=lambda: NONE)
+
+    @classmethod
+    def of(cls, rows: Sequence[IndexRow], dim: int) -> Self:
+        """The part of some rows."""
+        return cls(Vectors.of(vectors_of(rows, dim)), Table.of(rows))
+
+    def __len__(self) -> int:
+        return len(self.vectors) - len(self.gone)
+
+    @property
+    def every(self) -> Positions:
+        """Positions of all rows that were not deleted."""
+        return np.flatnonzero(self.stays)
+
+    @property
+    def stays(self) -> Mask:
+        """Which rows were not deleted. Shape (rows,)."""
+        mask = np.ones(len(self.vectors), dtype=np.bool_)
+        mask[self.gone] = False
+        return mask
+
+    def without(self, ids: Collection[str]) -> Self:
+        """The same, of which some rows were deleted."""
+        more = np.flatnonzero(self.table["id"].equal_any(ids))
+        return replace(self, gone=np.union1d(self.gone, more)) if len(more) else self
+
+    def folded(self, rows: Sequence[IndexRow]) -> Self:
+        """A part of the rows that were not deleted, with other rows behind them."""
+        kept, vectors = self.stays, vectors_of(rows, self.vectors.dim)
+        return type(self)(self.vectors.changed(kept, vectors), self.table.changed(kept, rows))
+
+    def passing(self, wanted: Filter) -> Positions:
+        """Positions of the rows that pass a filter."""
+        return self.among(self.table.passing(wanted))
+
+    def among(self, mask: Mask) -> Positions:
+        """Positions of the rows of a mask that were not deleted."""
+        mask[self.gone] = False
+        return np.flatnonzero(mask)
+
+    def rows(self, places: Positions) -> Iterator[IndexRow]:
+        """Some rows; each is made when it is asked for."""
+        for place in places.tolist():
+            yield self.table.made(place).with_vector(self.vectors.at(place))
+
+    def by_id(self, low: str, end: str = END_OF_IDS, *, after: bool = False) -> Positions:
+        """Positions of the rows with an id from ``low`` on and below ``end``, in order of ids.
+
+        Args:
+            low: The first id, which need not be there.
+            end: The first id behind them.
+            after: Leave out ``low`` itself.
+        """
+        ids, positions = self.table.by_id
+        first = np.searchsorted(ids, low.encode(), side="right" if after else "left")
+        chosen = positions[first : np.searchsorted(ids, end.encode())]
+        return chosen[self.stays[chosen]] if len(self.gone) else chosen
+
+    def nearest(self, sought: Sequence[NearestQuery]) -> list[Found]:
+        """Positions and cosines of the nearest rows of each vector, in any order."""
+        found = iter(self.vectors.nearest([each for each in sought if each.count], self.gone))
+        nothing = (NONE, np.empty(0, dtype=np.float32))
+        return [next(found) if each.count else nothing for each in sought]
+
+
 class ExactIndex:
     """Reads of an `ArchitectureIndex`, for rows that fit into memory; it never changes.
 
@@ -306,7 +400,9 @@ class ExactIndex:
     """
 
     def __init__(self, rows: Sequence[IndexRow], *, dim: int) -> None:
-        self._hold(Vectors.of(vectors_of(rows, dim)), Table.of(rows))
+        self.dim = dim
+        # All rows; and, where some were written since, those in a part of their own.
+        self._parts: tuple[Part, ...] = (Part.of(rows, dim),)
 
     @classmethod
     def of_columns(
@@ -319,58 +415,73 @@ class ExactIndex:
             texts: Every column of texts, by name; ids are distinct.
             counts: Every column of counts, by name, each of shape (rows,).
         """
-        index = object.__new__(cls)
         scales = np.ones(len(vectors), dtype=np.float32)
-        index._hold(Vectors(vectors, scales), Table(texts, counts))
-        return index
+        return cls._of(Part(Vectors(vectors, scales), Table(texts, counts)))
 
-    def _hold(self, vectors: Vectors, table: Table) -> None:
-        self.dim = vectors.dim
-        self._vectors, self._table = vectors, table
+    @classmethod
+    def _of(cls, *parts: Part) -> Self:
+        index = object.__new__(cls)
+        index.dim, index._parts = parts[0].vectors.dim, parts
+        return index
 
     def prepare(self, directions: int = DIRECTIONS) -> None:
         """Make searches faster, at a cost that many searches pay back: see `Vectors.prepared`."""
-        self._vectors = self._vectors.prepared(directions)
+        first, *written = self._parts
+        self._parts = (replace(first, vectors=first.vectors.prepared(directions)), *written)
 
     def changed(self, rows: Sequence[IndexRow], *, gone: Collection[str] = ()) -> Self:
         """Another index, with some rows written and some deleted; this one stays as it is.
 
-        It copies the rows that stay, which takes about the time of ten searches.
+        It copies the rows that were written since the index was made or `folded`, and no others.
 
         Args:
             rows: New rows; a row whose id is in the index replaces the row there.
             gone: Ids of the rows to delete.
         """
-        kept = ~self._table["id"].equal_any([*gone, *(row.id for row in rows)])
-        other = object.__new__(type(self))
-        vectors = self._vectors.changed(kept, vectors_of(rows, self.dim))
-        other._hold(vectors, self._table.changed(kept, rows))
-        return other
+        ids = {*gone, *(row.id for row in rows)}
+        first, *written = (part.without(ids) for part in self._parts)
+        added = written[0].folded(rows) if written else Part.of(rows, self.dim)
+        other = self._of(first, added)
+        return other if other.unfolded <= _MOST_UNFOLDED else other.folded()
+
+    @property
+    def unfolded(self) -> int:
+        """How many rows were written and deleted since the index was made or `folded`."""
+        first, *written = self._parts
+        return len(first.gone) + sum(map(len, written))
+
+    def folded(self) -> Self:
+        """The same rows, all in one part: it copies all of them, and later writes cost less."""
+        if not self.unfolded:
+            return self
+        first, *written = self._parts
+        return self._of(first.folded([row for part in written for row in part.rows(part.every)]))
 
     def count(self) -> int:
         """Number of rows."""
-        return len(self._vectors)
+        return sum(map(len, self._parts))
 
     def counted(self, wanted: Filter) -> int:
         """Number of the rows that pass a filter."""
-        return int(self._table.passing(wanted).sum())
+        return sum(len(part.passing(wanted)) for part in self._parts)
 
     def values(self, column: str) -> list[str]:
         """The different texts of a column; some may belong only to rows that were deleted."""
-        return self._table[column].values
+        return list(dict.fromkeys(chain(*(part.table[column].values for part in self._parts))))
 
     def contains(self, ids: Sequence[str]) -> set[str]:
         """The ids that have a row."""
-        column = self._table["id"]
-        return {column.at(position) for position in np.flatnonzero(column.equal_any(ids)).tolist()}
+        found = set[str]()
+        for part in self._parts:
+            column = part.table["id"]
+            found.update(column.take(part.among(column.equal_any(ids))))
+        return found
 
     def get(self, keys: Sequence[str]) -> dict[str, IndexRow]:
         """Rows by name or id; a key that nothing has is left out."""
         ids = ids_of(keys)
-        mask = self._table["name"].equal_any(keys)
-        if any(map(is_id, keys)):
-            mask |= self._table["id"].equal_any(filter(is_id, keys))
-        rows = {row.id: row for row in self._rows(mask)}
+        wanted = {"name": keys, "id": list(filter(is_id, keys))}
+        rows = {row.id: row for row in self._rows(wanted)}
         return {key: rows[one] for key, several in ids.items() for one in several if one in rows}
 
     def find_by_fingerprint(
@@ -382,10 +493,16 @@ class ExactIndex:
     ) -> list[IndexRow]:
         """Rows that have any of these fingerprints, by id."""
         wanted = {"topology": topologies, "exact": exacts, "inference": inferences}
-        mask = np.zeros(self.count(), dtype=np.bool_)
-        for column, texts in wanted.items():
-            mask |= self._table[column].equal_any(texts)
-        return sorted(self._rows(mask), key=attrgetter("id"))
+        return sorted(self._rows(wanted), key=attrgetter("id"))
+
+    def _rows(self, wanted: Mapping[str, Sequence[str]]) -> Iterator[IndexRow]:
+        """Rows that have a wanted text in any of the columns."""
+        asked = {column: texts for column, texts in wanted.items() if texts}
+        for part in self._parts:
+            mask = np.zeros(len(part.vectors), dtype=np.bool_)
+            for column, texts in asked.items():
+                mask |= part.table[column].equal_any(texts)
+            yield from part.rows(part.among(mask))
 
     def rows(self) -> list[IndexRow]:
         """All rows, in their order."""
@@ -393,13 +510,11 @@ class ExactIndex:
 
     def each_row(self) -> Iterator[IndexRow]:
         """All rows, in their order; each is made when it is asked for."""
-        return map(self._row, range(self.count()))
+        return chain.from_iterable(part.rows(part.every) for part in self._parts)
 
     def digests_between(self, low: str, end: str) -> dict[str, str]:
         """The digest of each row with an id from ``low`` on and below ``end``, by its id."""
-        ids, positions = self._by_id
-        first, last = np.searchsorted(ids, [low.encode(), end.encode()])
-        rows = map(self._row, positions[first:last].tolist())
+        rows = chain.from_iterable(part.rows(part.by_id(low, end)) for part in self._parts)
         return {row.id: row.digest() for row in rows}
 
     def page(self, after: str, limit: int, wanted: Filter = EVERYTHING) -> list[IndexEntry]:
@@ -414,18 +529,13 @@ class ExactIndex:
             InvalidQueryError: Names the condition at fault, or the argument.
         """
         check_page(after, limit)
-        ids, positions = self._by_id
-        coming = positions[np.searchsorted(ids, after.encode(), side="right") :]
-        if wanted != EVERYTHING:
-            coming = coming[self._table.passing(wanted)[coming]]
-        return list(map(self._table.made, coming[:limit].tolist()))
-
-    @cached_property
-    def _by_id(self) -> tuple[NDArray[np.bytes_], NDArray[np.intp]]:
-        """All ids in order, and the position of the row of each; made once they are asked for."""
-        ids = np.array(self._table["id"].every(), dtype="S32")
-        positions = np.argsort(ids)
-        return ids[positions], positions
+        entries: list[IndexEntry] = []
+        for part in self._parts:
+            coming = part.by_id(after, after=True)
+            if wanted != EVERYTHING:
+                coming = coming[part.table.passing(wanted)[coming]]
+            entries += map(part.table.made, coming[:limit].tolist())
+        return sorted(entries, key=attrgetter("id"))[:limit]
 
     def search(
         self, vectors: NDArray[np.floating], top_k: int, wanted: Filter = EVERYTHING
@@ -452,47 +562,85 @@ class ExactIndex:
         """
         for search in searches:
             check_top_k(search.top_k)
-        hits = [list[Hit]() for _ in searches]
-        left = {
-            position: sought
-            for position, sought in enumerate(self._sought(searches))
-            if sought.count
-        }
+        vectors = {id(search.vector): search.vector for search in searches}
+        stacked = np.stack(list(vectors.values())) if vectors else np.empty((0, self.dim))
+        # Searches that share a vector share its record.
+        directions = dict(zip(vectors, check_vectors(stacked, self.dim), strict=True))
+        offers = [_offered(part, searches) for part in self._parts]
+        orders: list[Order] = [[] for _ in searches]
+        # So many rows of each part are looked for first.
+        left = {place: search.top_k + TIE_ROOM for place, search in enumerate(searches)}
         while left:
-            found = self._vectors.nearest(list(left.values()))
+            sought = [
+                [
+                    NearestQuery(directions[id(searches[place].vector)], min(count, most), offered)
+                    for place, count in left.items()
+                    for most, offered in [offer[place]]
+                ]
+                for offer in offers
+            ]
+            answers = [part.nearest(each) for part, each in zip(self._parts, sought, strict=True)]
             open_ties = {}
-            for (position, sought), (rows, scores) in zip(left.items(), found, strict=True):
-                offered = self.count() if sought.offered is None else len(sought.offered)
+            for (place, count), *found in zip(left.items(), *answers, strict=True):
+                whole = [offer[place][0] <= count for offer in offers]
+                rows, scores = self._joined(found, whole)
                 order = ranked(
                     scores.tolist(),
                     rows.tolist(),
-                    self._table["id"].at,
-                    searches[position].top_k,
-                    complete=len(rows) == offered,
+                    self._id_at,
+                    searches[place].top_k,
+                    complete=all(whole),
                 )
                 if order is None:
-                    open_ties[position] = replace(sought, count=min(4 * sought.count, offered))
+                    open_ties[place] = 4 * count
                 else:
-                    hits[position] = [self._table.at(row).hit(score) for row, score in order]
+                    orders[place] = order
             left = open_ties
-        return hits
+        return self._hits(orders)
 
-    def _sought(self, searches: Sequence[Search]) -> Iterator[NearestQuery]:
-        """What each search looks for first; searches that share a vector share its record."""
-        vectors = {id(search.vector): search.vector for search in searches}
-        stacked = np.stack(list(vectors.values())) if vectors else np.empty((0, self.dim))
-        directions = dict(zip(vectors, check_vectors(stacked, self.dim), strict=True))
-        passing: dict[Filter, Positions | None] = {EVERYTHING: None}
-        for search in searches:
-            if search.wanted not in passing:
-                passing[search.wanted] = np.flatnonzero(self._table.passing(search.wanted))
-            offered = passing[search.wanted]
-            count = self.count() if offered is None else len(offered)
-            count = min(search.top_k + TIE_ROOM, count)
-            yield NearestQuery(directions[id(search.vector)], count, offered)
+    def _starts(self) -> list[int]:
+        """The number of the first row of each part, and behind the last part."""
+        return [0, *accumulate(len(part.vectors) for part in self._parts)]
 
-    def _rows(self, mask: Mask) -> list[IndexRow]:
-        return list(map(self._row, np.flatnonzero(mask).tolist()))
+    def _joined(self, found: Sequence[Found], whole: Sequence[bool]) -> Found:
+        """The nearest rows of all parts, as the numbers of rows of the index, and their cosines.
 
-    def _row(self, position: int) -> IndexRow:
-        return self._table.made(position).with_vector(self._vectors.at(position))
+        A part of which not all rows were looked at may have others like the last of those that
+        came. No row below that is taken from any part, so that who orders the rows sees that equal
+        scores may be missing.
+        """
+        if len(found) == 1:
+            return found[0]
+        rows = [each + start for (each, _), start in zip(found, self._starts(), strict=False)]
+        scores = [each for _, each in found]
+        last = [float(each.min()) for each, is_all in zip(scores, whole, strict=True) if not is_all]
+        every = np.concatenate(scores)
+        taken = every >= max(last, default=-np.inf)
+        return np.concatenate(rows)[taken], every[taken]
+
+    def _id_at(self, row: int) -> str:
+        starts = self._starts()
+        number = bisect_right(starts, row) - 1
+        return self._parts[number].table["id"].at(row - starts[number])
+
+    def _hits(self, orders: Sequence[Order]) -> list[list[Hit]]:
+        """The hits of some rows, each with its score; made at once for all searches."""
+        asked = list(chain.from_iterable(orders))
+        rows = np.array([row for row, _ in asked], dtype=np.intp)
+        scores = np.array([score for _, score in asked])
+        hits = np.empty(len(asked), dtype=object)
+        for part, (start, end) in zip(self._parts, pairwise(self._starts()), strict=True):
+            here = np.flatnonzero((start <= rows) & (rows < end))
+            hits[here] = part.table.hits(rows[here] - start, scores[here].tolist())
+        coming = iter(hits.tolist())
+        return [list(islice(coming, len(order))) for order in orders]
+
+
+def _offered(part: Part, searches: Sequence[Search]) -> list[tuple[int, Positions | None]]:
+    """How many rows of a part each search may find, and which; None for all."""
+    passing: dict[Filter, tuple[int, Positions | None]] = {EVERYTHING: (len(part), None)}
+    for search in searches:
+        if search.wanted not in passing:
+            places = part.passing(search.wanted)
+            passing[search.wanted] = len(places), places
+    return [passing[search.wanted] for search in searches]

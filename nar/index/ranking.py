@@ -257,8 +257,11 @@ def ranked(
         reached = len(order) + len(positions)
         if reached >= top_k and reached == len(scores) and not complete:
             return None
-        equal = [rows[position] for position in positions]
-        order += [(row, score) for row in (sorted(equal, key=id_of) if equal[1:] else equal)]
+        if len(positions) == 1:
+            order.append((rows[positions[0]], score))
+        else:
+            equal = sorted((rows[position] for position in positions), key=id_of)
+            order += [(row, score) for row in equal]
         if reached >= top_k:
             break
     return order[:top_k]
@@ -266,11 +269,13 @@ def ranked(
 
 def _levels(scores: Sequence[float]) -> Iterator[tuple[float, list[int]]]:
     """Positions of equal scores, the highest first, each time with the score that they have."""
-    score, equal = 1.0, list[int]()
-    for position in sorted(range(len(scores)), key=scores.__getitem__, reverse=True):
-        if scores[position] < score - RESOLUTION:
-            if equal:
-                yield score, equal
-            score, equal = max(scores[position], -1.0), []
-        equal.append(position)
-    yield score, equal
+    falling = sorted(range(len(scores)), key=scores.__getitem__, reverse=True)
+    begin, score = 0, 1.0
+    lowest = score - RESOLUTION
+    for at, position in enumerate(falling):
+        if scores[position] < lowest:
+            if at > begin:
+                yield score, falling[begin:at]
+            begin, score = at, max(scores[position], -1.0)
+            lowest = score - RESOLUTION
+    yield score, falling[begin:]

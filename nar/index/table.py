@@ -26,13 +26,16 @@ from nar.index.rows import (
     COLUMNS,
     COUNTS,
     OWN,
+    Hit,
     IndexEntry,
     IndexRow,
+    hits_of,
     id_of,
     is_fingerprint,
 )
 
 Mask = NDArray[np.bool_]
+Places = NDArray[np.intp]
 
 # Chosen: texts that no row has any more are dropped when a column has more texts than twice its
 # rows and so many more. It trades memory for fewer copies.
@@ -51,6 +54,9 @@ class Column(Protocol):
 
     def at(self, position: int) -> str:
         """The text of one row."""
+
+    def take(self, places: Places) -> list[str]:
+        """The texts of some rows, in their order. Shape (places,)."""
 
     def equal_any(self, texts: Iterable[str]) -> Mask:
         """Which rows have any of the texts. Shape (rows,)."""
@@ -100,6 +106,10 @@ class Texts:
         """See `Column`."""
         return self.values[int(self.column[position])]
 
+    def take(self, places: Places) -> list[str]:
+        """See `Column`."""
+        return [self.values[number] for number in self.column[places].tolist()]
+
     def equal_any(self, texts: Iterable[str]) -> Mask:
         """See `Column`."""
         return np.isin(self.column, [self.numbers[text] for text in texts if text in self.numbers])
@@ -144,6 +154,10 @@ class Fingerprints:
         """See `Column`."""
         return bytes(self.digests[position]).hex()
 
+    def take(self, places: Places) -> list[str]:
+        """See `Column`."""
+        return [each.hex() for each in self.digests[places].tolist()]
+
     def equal_any(self, texts: Iterable[str]) -> Mask:
         """See `Column`."""
         wanted = _digests(filter(is_fingerprint, texts))
@@ -159,6 +173,10 @@ class Fingerprints:
 def _digests(texts: Iterable[str]) -> NDArray[np.void]:
     """The bytes of fingerprints. Shape (texts,)."""
     return np.frombuffer(b"".join(map(bytes.fromhex, texts)), dtype="V32")
+
+
+# Chosen: who asks for so many ids at once will do so again, and all take some 30 ms.
+_MANY: Final = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,6 +214,12 @@ class Ids:
         """See `Column`."""
         return id_of(self.names.at(position))
 
+    def take(self, places: Places) -> list[str]:
+        """See `Column`."""
+        if len(places) < _MANY:
+            return list(map(id_of, self.names.take(places)))
+        return self._made.take(places)
+
     def equal_any(self, texts: Iterable[str]) -> Mask:
         """See `Column`."""
         return self._made.equal_any(texts)
@@ -227,9 +251,6 @@ def within(column: NDArray[np.int64], wanted: Range) -> Mask:
 Counts = NDArray[np.int64]
 
 _TEXTS: Final = tuple(column for column in (*COLUMNS, OWN) if column not in COUNTS)
-# Chosen: the number of records that are kept once they were made, a kilobyte each. Many searches
-# have the same hits, and to make a record from columns takes longer than to find the hit.
-_KEPT: Final = 4_096
 
 
 class Table:
@@ -246,7 +267,6 @@ class Table:
         none = np.zeros(len(counts[COUNTS[0]]), dtype=np.int32)
         self._texts = {OWN: Texts([""], {"": 0}, none), **texts}
         self._counts = counts
-        self._made: dict[int, IndexEntry] = {}
 
     @classmethod
     def of(cls, rows: Sequence[IndexRow]) -> Self:
@@ -260,19 +280,19 @@ class Table:
         """A column of texts."""
         return self._texts[column]
 
-    def at(self, position: int) -> IndexEntry:
-        """The entry of one row; it is kept, as many searches find the same rows."""
-        entry = self._made.get(position)
-        if entry is None:
-            entry = self.made(position)
-            # Threads that come here at once may keep a few more, or make an entry twice.
-            if len(self._made) >= _KEPT:
-                self._made.clear()
-            self._made[position] = entry
-        return entry
+    def hits(self, places: Places, scores: Sequence[float]) -> list[Hit]:
+        """The hits that some rows are, column by column: a search may have thousands.
+
+        Args:
+            places: Shape (hits,), the row of each hit.
+            scores: The score of each.
+        """
+        texts = {column: texts.take(places) for column, texts in self._texts.items()}
+        counts = {column: counts[places].tolist() for column, counts in self._counts.items()}
+        return hits_of({**texts, **counts, "score": scores})
 
     def made(self, position: int) -> IndexEntry:
-        """The entry of one row, which is not kept: for a walk through all rows."""
+        """The entry of one row."""
         texts: dict[str, Any] = {
             column: texts.at(position) for column, texts in self._texts.items()
         }
@@ -280,6 +300,13 @@ class Table:
             column: int(counts[position]) for column, counts in self._counts.items()
         }
         return IndexEntry(**texts | counts)
+
+    @cached_property
+    def by_id(self) -> tuple[NDArray[np.bytes_], Places]:
+        """All ids in order, and the position of the row of each; made once they are asked for."""
+        ids = np.array(self._texts["id"].every(), dtype="S32")
+        positions = np.argsort(ids)
+        return ids[positions], positions
 
     def changed(self, kept: Mask, rows: Sequence[IndexRow]) -> Self:
         """The table without some rows, and with new rows behind the others.

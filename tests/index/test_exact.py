@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from oracle import DIM, Oracle, row
 
 from nar.base.errors import InvalidQueryError
-from nar.index.exact import ExactIndex
+from nar.index.exact import ExactIndex, Vectors
 from nar.index.filters import Filter, Range
 from nar.index.ranking import Search
 from nar.index.rows import COLUMNS, COUNTS, FINGERPRINTS, IndexRow
@@ -57,27 +57,20 @@ FILTERS = st.builds(
 
 
 def test_no_search_asks_rows_one_by_one(monkeypatch):
-    """Of forty rows only those that are shown become objects, and each of them once."""
+    """Of forty rows only those that are shown become objects, all at once."""
     index = ExactIndex(rows(0), dim=DIM)
-    made, make = [], Table.made
+    asked, hits = [], Table.hits
+    monkeypatch.setattr(Table, "made", None)
     monkeypatch.setattr(
-        Table, "made", lambda table, position: made.append(position) or make(table, position)
+        Table,
+        "hits",
+        lambda table, places, *rest: asked.append(places) or hits(table, places, *rest),
     )
-    shown = set()
-    for wanted in (Filter(), Filter(families=("family1",), parameters=Range(minimum=3))):
-        for _ in range(2):
-            [hits] = index.search(np.eye(1, DIM, dtype=np.float32), 3, wanted)
-            shown |= {hit.id for hit in hits}
-    assert len(made) == len(set(made)) == len(shown)
-
-
-def test_records_are_kept_up_to_a_number(monkeypatch):
-    monkeypatch.setattr("nar.index.table._KEPT", 3)
-    known = rows(0)
-    table = Table.of(known)
-    for position in [*range(len(known)), 0]:
-        assert table.at(position).name == known[position].name
-        assert table.at(position) is table.at(position)
+    east, north = np.eye(2, DIM, dtype=np.float32)
+    wanted = Filter(families=("family1",), parameters=Range(minimum=3))
+    found = index.search_all([Search(east, 3), Search(north, 2, wanted)])
+    assert [len(each) for each in found] == [3, 2]
+    assert [len(each) for each in asked] == [5]
 
 
 def test_searches_of_all_sorts_are_answered_together():
@@ -102,7 +95,12 @@ def test_a_changed_index_is_what_a_new_one_would_be():
     fresh = ExactIndex([*every[2:4], *every[5:], *replaced], dim=DIM)
     queries = np.random.default_rng(1).normal(size=(9, DIM))
     for wanted in (Filter(), Filter(families=("new", "family2"))):
-        assert other.search(queries, 12, wanted) == fresh.search(queries, 12, wanted)
+        right = fresh.search(queries, 12, wanted)
+        assert other.folded().search(queries, 12, wanted) == right
+        apart = other.search(queries, 12, wanted)
+        assert [[hit.id for hit in each] for each in apart] == [
+            [hit.id for hit in each] for each in right
+        ]
 
 
 def test_an_index_of_columns_is_that_of_its_rows():
@@ -140,6 +138,79 @@ def test_texts_that_no_row_has_any_more_are_let_go():
         column = column.changed(np.array([True, False]), [f"text {number}"])
     assert [column.at(0), column.at(1)] == ["a", "text 1999"]
     assert len(column.values) <= 1_010
+
+
+@pytest.mark.slow
+@given(st.data())
+def test_written_rows_answer_as_a_loop_does_whenever_they_are_folded(data):
+    """Any order of writes, deletions, foldings and searches, against a loop over all rows."""
+    every, oracle = {each.name: each for each in rows(data.draw(st.integers(0, 3)))}, Oracle()
+    first = list(every.values())[: data.draw(st.integers(0, 40))]
+    oracle.upsert(first)
+    index = ExactIndex(first, dim=DIM)
+    if data.draw(st.booleans()):
+        index.prepare(DIM // 2)
+    for seed in range(data.draw(st.integers(1, 6))):
+        written = data.draw(st.lists(st.sampled_from(NAMES), unique=True, max_size=5))
+        others = {each.name: each for each in rows(10 + seed)}
+        gone = [every[name].id for name in data.draw(st.sets(st.sampled_from(NAMES), max_size=5))]
+        fresh = [others[name] for name in written if others[name].id not in gone]
+        before, kept = index, [each.id for each in index.rows()]
+        index = index.changed(fresh, gone=gone)
+        oracle.upsert(fresh)
+        oracle.delete(gone)
+        if data.draw(st.booleans()):
+            index = index.folded()
+            assert index.unfolded == 0
+        assert [each.id for each in before.rows()] == kept
+        check_reads(index, oracle, data)
+
+
+def check_reads(index, oracle, data):
+    """Every read gives what a loop gives."""
+    known = {each.name: each for each in index.rows()}
+    assert {each.digest() for each in known.values()} == {
+        each.digest() for each in oracle.rows.values()
+    }
+    assert index.count() == len(known) == len(oracle.rows)
+    wanted = data.draw(FILTERS)
+    asked = np.random.default_rng(1).normal(size=(2, DIM)).astype(np.float32)
+    top_k = data.draw(st.integers(1, 50))
+    mine, theirs = index.search(asked, top_k, wanted), oracle.search(asked, top_k, wanted)
+    for found, right in zip(mine, theirs, strict=True):
+        assert [hit.id for hit in found] == [hit.id for hit in right]
+        assert [hit.score for hit in found] == pytest.approx([h.score for h in right], abs=1e-6)
+        assert all(hit.parameters == known[hit.name].parameters for hit in found)
+    ids = sorted(each.id for each in known.values())
+    assert [each.id for each in index.page("", 30)] == ids[:30]
+    assert [each.id for each in index.page(ids[3], 9)] == ids[4:13] if len(ids) > 3 else True
+    assert [each.id for each in index.page("", 99, wanted)] == sorted(
+        hit.id for hit in index.search(asked[:1], 99, wanted)[0]
+    )
+    assert index.counted(wanted) == len(index.page("", 99, wanted))
+    assert index.contains([row(name, 1).id for name in NAMES]) == set(ids)
+    assert index.get(NAMES).keys() == known.keys()
+    assert index.digests_between("4", "c").keys() == {each for each in ids if "4" <= each < "c"}
+    for topology in (f"{number:064x}" for number in range(5)):
+        same = index.find_by_fingerprint(topologies=[topology])
+        right = sorted(each.id for each in known.values() if each.topology == topology)
+        assert [each.id for each in same] == right
+
+
+def test_a_write_copies_no_row_that_was_there_before(monkeypatch):
+    index = ExactIndex(rows(0), dim=DIM)
+    copied, changed = [], Vectors.changed
+    monkeypatch.setattr(
+        Vectors,
+        "changed",
+        lambda part, kept, vectors: copied.append(len(part)) or changed(part, kept, vectors),
+    )
+    monkeypatch.setattr("nar.index.exact._MOST_UNFOLDED", 9)
+    for number in range(10):
+        index = index.changed([row(f"timm:new {number}", 1)])
+    # The rows before are copied once, when there are more new rows than may lie apart.
+    assert copied == [*range(1, 10), 40]
+    assert (index.count(), index.unfolded) == (50, 0)
 
 
 @pytest.mark.slow
