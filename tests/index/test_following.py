@@ -89,6 +89,33 @@ def test_a_write_of_its_own_lets_no_look_compare(index, monkeypatch):
 
 
 @pytest.mark.slow
+def test_written_rows_are_folded_in_by_a_look(index, monkeypatch):
+    monkeypatch.setattr("nar.index.following._FOLDED_FROM", 3)
+    follower = following()
+    follower.look(index)
+    for number, unfolded in enumerate([1, 2, 3]):
+        mine = [row(f"mine {number}", 1, 1)]
+        with follower.writing(index):
+            index.upsert(mine)
+            follower.written(mine, ())
+        assert follower.rows.unfolded == unfolded
+    held, folded = follower.rows, ExactIndex.folded
+
+    def meanwhile(rows):
+        """A write comes while rows are folded, which is not lost."""
+        with follower.writing(index):
+            index.upsert([row("meanwhile", 1, 1)])
+            follower.written([row("meanwhile", 1, 1)], [architecture_id("mine 1")])
+        return folded(rows)
+
+    monkeypatch.setattr(ExactIndex, "folded", meanwhile)
+    follower.look(index)
+    names = {each.name for each in follower.rows.rows()}
+    assert names == {each.name for each in held.rows()} - {"mine 1"} | {"meanwhile"}
+    assert follower.rows.unfolded == 2  # what came meanwhile: a row, and a deletion
+
+
+@pytest.mark.slow
 def test_of_rows_that_others_wrote_only_these_are_read(index, monkeypatch):
     follower = following()
     follower.look(index)
