@@ -23,6 +23,7 @@ from nar.answers.map import read_map
 from nar.answers.naming import Asked, named
 from nar.answers.query import PARTS, Answer, Query
 from nar.answers.retrieve import Retriever
+from nar.answers.supported import Closest, closest, list_of, sharing
 from nar.answers.verdict import Resemblance
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.console import SafeConsole
@@ -97,14 +98,17 @@ class Relatives(Shown):
     Attributes:
         name: Name of the query.
         answer: The whole answer, see `nar.answers.query.Answer`.
+        closest: What an engine supports; None where no engine was asked for. Its ``issue`` is a
+            text for an issue of the engine.
     """
 
     name: str
     answer: Answer
+    closest: Closest | None = None
 
     def view(self) -> RenderableType:
         """The sentences of the answer, and a table of the hits with a row for each network."""
-        return answer_view(self.name, self.answer, self.networks)
+        return answer_view(self.name, self.answer, self.networks, self.closest)
 
     @property
     def networks(self) -> list[NetworkRow]:
@@ -211,8 +215,9 @@ def search(
     *,
     top_k: int = 10,
     wanted: Filter | None = None,
-    by: By = "design",
+    by: By | None = None,
     explain: bool = False,
+    among: str | None = None,
 ) -> Relatives:
     """Find the architectures of the atlas whose design is nearest to a model's.
 
@@ -225,8 +230,10 @@ def search(
         top_k: Number of relatives; copies of one network are one.
         wanted: Conditions that relatives must meet.
         by: What relatives share with the model: the design, the family, the trunk, or most of the
-            structure.
+            structure. By default the design, and most of the structure ``among`` an engine.
         explain: Whether to name the motifs that the first hits share with the model.
+        among: An engine, such as ``vllm``: relatives are what it supports, and the closest is said
+            with what differs.
 
     Raises:
         CaptureError: The model could not be captured, or no inputs were found that it runs on.
@@ -239,9 +246,14 @@ def search(
         ['resnet', 'sharesnet', 'resnet']
         >>> "torchvision:resnet18" in relatives.rows()[0]["copies"]
         True
+        >>> search("transformers:codegen/CodeGenForCausalLM", among="vllm").closest.architecture
+        'GPTJForCausalLM'
     """
     conditions = wanted or Filter()
     check_values(MemoryValues(_content().index), conditions, as_field)
+    listed = list_of(among) if among is not None else None
+    if listed:
+        conditions = listed.narrowed(conditions)
     asked = asked_of(model, example)
     item = asked.architecture
     parts = frozenset(PARTS if explain else set(PARTS) - {"shared"})
@@ -249,13 +261,18 @@ def search(
         item,
         top_k,
         conditions,
-        by,
+        sharing(by, listed),
         parts,
         assumed=asked.assumed,
         counted="networks",
         unread=asked.unread,
     )
-    return Relatives(item.labels.name, _retriever().answer(query))
+    retriever = _retriever()
+    answer = retriever.answer(query)
+    name = item.labels.name
+    compared = item if query.has_verdict else name
+    supported = closest(listed, compared, answer, retriever.graphs) if listed else None
+    return Relatives(name, answer, supported)
 
 
 def architecture_of(model: Model, example: object = None) -> Architecture:

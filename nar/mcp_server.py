@@ -23,6 +23,7 @@ from pydantic import Field
 from nar import ask
 from nar.answers.naming import is_code, named
 from nar.answers.query import Answer
+from nar.answers.supported import Closest
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.children import Child, answer_parent, bound_this_process, task_of_parent
 from nar.base.errors import InvalidInputError, NarError
@@ -49,6 +50,13 @@ Inputs = Annotated[
         "without them they are found, and `assumed` has them."
     ),
 ]
+Engine = Annotated[
+    str | None,
+    Field(
+        description="An engine, such as vllm or llama.cpp: relatives are only what it supports, "
+        "and the closest is said. One that is not known is refused with the list of engines."
+    ),
+]
 # Chosen: as long as an assistant waits for a tool, and as the page waits for a file.
 _MAX_S: Final = 100.0
 _INSTRUCTIONS: Final = (
@@ -57,15 +65,16 @@ _INSTRUCTIONS: Final = (
 )
 
 
-def search_report(name: str, answer: Answer) -> Report:
+def search_report(name: str, answer: Answer, closest: Closest | None = None) -> Report:
     """What an assistant gets of an answer: every field but the ones that `LEFT_OUT` names.
 
     Args:
         name: Name of the model.
         answer: The answer.
+        closest: What an engine supports, where that was asked for.
     """
     rows = one_row_a_network(answer.hits, len(answer.hits), name)
-    report = answer_report(name, answer, rows)
+    report = answer_report(name, answer, rows, closest)
     del report["explanations"]
     return {**report, **report.pop("evidence")}
 
@@ -86,14 +95,17 @@ class Tools:
         self,
         model: Name,
         top_k: Count = 10,
-        by: By = "design",
+        by: By | None = None,
         max_parameters: int | None = None,
         inputs: Inputs = None,
+        among: Engine = None,
     ) -> Report:
         """Find the known architectures nearest to a model, and whether it is known itself.
 
         `by` is what they share: the whole design, the family (what it is for), the trunk (what it
-        stands on), or most of the structure (copy: what it is a copy, change or part of). `novelty`
+        stands on), or most of the structure (copy: what it is a copy, change or part of): without
+        it the design, and copy where `among` is an engine. `supported` is then the closest that it
+        supports, what differs, and a text for an issue of the engine. `novelty`
         is how many of 100 designs of known families have a nearer relative. `bodies` are models
         that are the same but for the head or the embedding, which `differs` names. `changes` is how
         what is most like it becomes it, `coverage` how much of it stands in no known architecture.
@@ -101,8 +113,10 @@ class Tools:
         graph lacks.
         """
         wanted = Filter(parameters=Range(maximum=max_parameters))
-        relatives = ask.search(*self._model(model, inputs), top_k=top_k, wanted=wanted, by=by)
-        return search_report(relatives.name, relatives.answer)
+        relatives = ask.search(
+            *self._model(model, inputs), top_k=top_k, wanted=wanted, by=by, among=among
+        )
+        return search_report(relatives.name, relatives.answer, relatives.closest)
 
     def diff(self, first: Name, second: Name, inputs: Inputs = None) -> Report:
         """Say how two architectures differ, in a sentence: sizes, operators, edits, motifs."""

@@ -17,6 +17,7 @@ from nar.answers.difference import Changes, Explanation, MotifCounts, MotifDiffe
 from nar.answers.edits import Edit, Edits
 from nar.answers.part_of import PartOf, Whole
 from nar.answers.query import Answer
+from nar.answers.supported import Closest, lists
 from nar.answers.verdict import FamilyCount, FamilyVerdict, Resemblance
 from nar.answers.words import sentences
 from nar.answers.wrapping import TakenOff, Wrapped
@@ -25,7 +26,7 @@ from nar.client.questions import ANSWERS
 from nar.graphs.architecture import Labels, architecture
 from nar.graphs.assumed import Assumed, AssumedValue, Count, Unread
 from nar.mcp_server import search_report
-from nar.views.answer import LEFT_OUT, NetworkRow, answer_report, answer_view
+from nar.views.answer import LEFT_OUT, NO_ENGINE, NetworkRow, answer_report, answer_view
 from nar.views.difference import difference_html
 from nar.wire.records import decode_answer, encode_answer
 
@@ -107,20 +108,20 @@ SHOWN = {
 }
 
 
-def printed(answer):
+def printed(answer, closest=None):
     console = Console(file=StringIO(), width=200)
-    console.print(answer_view("mine", answer, [NetworkRow(each) for each in answer.hits]))
+    console.print(answer_view("mine", answer, [NetworkRow(each) for each in answer.hits], closest))
     return console.file.getvalue()
 
 
 FRONT_ENDS = {
     "command": printed,
-    "--json": lambda answer: json.dumps(
-        answer_report("mine", answer, [NetworkRow(each) for each in answer.hits])
+    "--json": lambda answer, closest=None: json.dumps(
+        answer_report("mine", answer, [NetworkRow(each) for each in answer.hits], closest)
     ),
-    "python": lambda answer: repr(Relatives("mine", answer)),
-    "notebook": lambda answer: Relatives("mine", answer)._repr_html_(),
-    "mcp": lambda answer: json.dumps(search_report("mine", answer)),
+    "python": lambda answer, closest=None: repr(Relatives("mine", answer, closest)),
+    "notebook": lambda answer, closest=None: Relatives("mine", answer, closest)._repr_html_(),
+    "mcp": lambda answer, closest=None: json.dumps(search_report("mine", answer, closest)),
     "grpc": lambda answer: str(encode_answer(answer)),
     "http": lambda answer: MessageToJson(encode_answer(answer)),
     "client": lambda answer: repr(decode_answer(encode_answer(answer))),
@@ -134,6 +135,19 @@ def test_every_field_is_shown_or_left_out_with_a_reason(front_end, field):
     answer, text = SHOWN[field]
     left_out = LEFT_OUT.get(SAME_AS.get(front_end, front_end), {})
     assert (text in FRONT_ENDS[front_end](answer)) is (field not in left_out)
+
+
+@pytest.mark.parametrize("front_end", sorted(FRONT_ENDS.keys() - NO_ENGINE.keys()))
+def test_what_an_engine_supports_is_shown_where_it_can_be_asked_for(front_end):
+    closest = Closest(lists()["vllm"], 9, "OneForCausalLM", "lib:one", same="design")
+    said = "vLLM supports this design, in other widths or other settings: OneForCausalLM"
+    assert said in FRONT_ENDS[front_end](NEW, closest)
+    assert said not in FRONT_ENDS[front_end](NEW)
+
+
+def test_where_an_engine_cannot_be_asked_for_has_a_reason():
+    assert NO_ENGINE.keys() <= FRONT_ENDS.keys() | {"page"}
+    assert all(len(reason.split()) > 3 for reason in NO_ENGINE.values())
 
 
 def test_what_is_left_out_is_a_field_and_has_a_reason():

@@ -39,7 +39,7 @@ def test_the_tools_say_what_they_take():
     assert set(tools) == {"search", "diff", "motifs", "describe"}
     assert all(tool.description and tool.annotations.read_only_hint for tool in tools.values())
     assert set(tools["search"].input_schema["properties"]) == {
-        "model", "top_k", "by", "max_parameters", "inputs",
+        "model", "top_k", "by", "max_parameters", "inputs", "among",
     }  # fmt: skip
 
 
@@ -51,6 +51,15 @@ def test_a_search_answers_with_relatives():
     assert max(hit["parameters"] for hit in told["hits"]) <= 12_000_000
     assert "timm:resnet50" in told["same_network"]
     assert isinstance(told["bodies"], list)
+
+
+@pytest.mark.slow
+def test_an_engine_says_the_closest_that_it_supports():
+    name = "transformers:codegen/CodeGenForCausalLM"
+    told, is_error, _ = called("search", model=name, top_k=1, among="vllm")
+    assert not is_error
+    assert [hit["name"] for hit in told["hits"]] == [told["supported"]["name"]]
+    assert told["supported"]["architecture"] == "GPTJForCausalLM"
 
 
 @pytest.mark.slow

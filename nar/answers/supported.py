@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from nar.answers.answer import Graphs, change_of
+from nar.answers.conditions import among
 from nar.answers.difference import Changes
 from nar.answers.query import Answer
 from nar.answers.words import change_text, known_as_text
@@ -19,7 +20,9 @@ from nar.base.suggestions import close_names
 from nar.base.workspace import package_yaml, version
 from nar.corpus import Corpus, shipped_corpus
 from nar.graphs.architecture import Architecture
+from nar.graphs.by import By
 from nar.graphs.fingerprints import Sameness
+from nar.index.filters import Filter
 from nar.index.rows import Hit
 
 # The source whose names have the classes that all lists name.
@@ -65,6 +68,10 @@ class SupportedList:
         found = ((name, self.architecture_of(name)) for name in names)
         return {name: architecture for name, architecture in found if architecture}
 
+    def narrowed(self, wanted: Filter) -> Filter:
+        """A filter that lets pass only what is of the list, besides what it wants."""
+        return among(self.known(), wanted)
+
 
 @cache
 def lists() -> Mapping[str, SupportedList]:
@@ -81,19 +88,47 @@ def lists() -> Mapping[str, SupportedList]:
     }
 
 
-def supported_list(among: str) -> SupportedList | None:
+def list_of(engine: str) -> SupportedList:
+    """The list of an engine, in any letters.
+
+    Raises:
+        InvalidInputError: There is none; says which there are.
+    """
+    found = lists().get(engine.lower())
+    if found is None:
+        others = "names of your own are `wanted=nar.Filter(names=...)` in Python"
+        raise InvalidInputError("among", f"wanted {_wanted(engine)}; {others}")
+    return found
+
+
+def supported_list(text: str) -> SupportedList | None:
     """The list that ``--among`` means; None where it means a file.
 
     Raises:
         InvalidInputError: It is neither; says which lists there are.
     """
-    found = lists().get(among.lower())
-    if found is None and not Path(among).exists():
-        near = close_names(among.lower(), list(lists()))
-        hint = f"; did you mean {near[0]}?" if near else ""
-        wanted = f"wanted a file of names, or one of the lists {', '.join(lists())}"
-        raise InvalidInputError("--among", f"{wanted}; came {among!r}{hint}")
+    found = lists().get(text.lower())
+    if found is None and not Path(text).exists():
+        raise InvalidInputError("--among", f"wanted a file of names, or {_wanted(text)}")
     return found
+
+
+def _wanted(came: str) -> str:
+    near = close_names(came.lower(), list(lists()))
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return f"one of the lists {', '.join(lists())}; came {came!r}{hint}"
+
+
+def sharing(by: By | None, listed: SupportedList | None) -> By:
+    """What hits share with a model: what was asked for, or what is asked where nothing was.
+
+    Who adds a model to an engine begins with what needs the fewest changes.
+
+    Example:
+        >>> sharing(None, lists()["vllm"]), sharing(None, None), sharing("trunk", lists()["vllm"])
+        ('copy', 'design', 'trunk')
+    """
+    return by or ("copy" if listed else "design")
 
 
 def class_of(name: str) -> str:

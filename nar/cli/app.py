@@ -156,12 +156,11 @@ def search(
         search_blocks(motif, top_k, wanted, choice, server=server, as_json=as_json)
         return
     from nar.answers.naming import code_of
+    from nar.answers.supported import sharing
     from nar.cli.search_command import Finding
     from nar.cli.search_command import search as run_search
 
-    # Who adds a model to an engine begins with what needs the fewest changes.
-    sharing = by or ("copy" if listed else "design")
-    finding = Finding(choice, server, top_k, wanted, relative, sharing, copies, listed)
+    finding = Finding(choice, server, top_k, wanted, relative, sharing(by, listed), copies, listed)
     how = {"explain": explain, "fresh": fresh, "as_json": as_json}
     code = code_of(name)
     if code is not None:
@@ -185,10 +184,12 @@ def _narrowed(
     from nar.answers.supported import supported_list
 
     listed = supported_list(among)
-    names = list(listed.known()) if listed else conditions.listed_names(Path(among))
-    if listed is None and is_atlas:
+    if listed:
+        return listed, listed.narrowed(wanted)
+    names = conditions.listed_names(Path(among))
+    if is_atlas:
         _warn_of_unknown(among, conditions.unknown_to_atlas(names))
-    return listed, conditions.among(names, wanted)
+    return None, conditions.among(names, wanted)
 
 
 def _warn_of_unknown(path: str, unknown: Sequence[str]) -> None:

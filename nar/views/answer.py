@@ -86,6 +86,14 @@ LEFT_OUT: Final[Mapping[str, Mapping[str, str]]] = {
         "stale_since": _TWO,
     },
 }
+# What an engine supports comes beside an answer. Which front ends cannot be asked for it, and why.
+_INDEX: Final = "a server's index need not have what an engine lists, and takes names as a filter"
+NO_ENGINE: Final[Mapping[str, str]] = {
+    "grpc": _INDEX,
+    "http": _INDEX,
+    "client": f"{_INDEX}: `nar search --server --among` asks so",
+    "page": "who writes an issue has a model of their own at hand, which the command captures",
+}
 
 
 @dataclass(frozen=True, slots=True)

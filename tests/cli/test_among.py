@@ -7,13 +7,15 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import nar
 from nar.answers.answer import NoGraphs
 from nar.answers.conditions import among, listed_names
 from nar.answers.query import Answer
-from nar.answers.supported import class_of, closest, lists, supported_list
+from nar.answers.supported import class_of, closest, list_of, lists, supported_list
 from nar.base.errors import InvalidInputError
 from nar.cli.app import app
 from nar.index.filters import Filter
+from nar.views.answer import answer_report
 
 ENGINES = ["vllm", "llama.cpp", "transformers.js", "tensorrt-llm", "onnxruntime-genai"]
 
@@ -196,6 +198,26 @@ def test_what_is_supported_is_said_so(name, engine, architecture, same):
     assert (found["architecture"], found["same"]) == (architecture, same)
     assert found["is_supported"]
     assert "supports this" in found["sentences"][0]
+
+
+@pytest.mark.slow
+def test_python_is_told_as_the_command_is():
+    name = "transformers:biogpt/BioGptForCausalLM"
+    found = nar.search(name, among="vLLM")
+    report = answer_report(name, found.answer, found.networks, found.closest)
+    assert json.loads(json.dumps(report["supported"])) == asked(name, "vllm")
+    assert repr(found).startswith("The closest that vLLM supports is GPT2LMHeadModel")
+    # What was asked for stays as it was: a design has the networks nearest to it.
+    assert nar.search(name, by="design", among="vllm").answer.hits != found.answer.hits
+
+
+@pytest.mark.parametrize("engine", ["vlm", "names.txt", ""])
+def test_python_refuses_what_is_no_engine_and_reads_no_file(engine, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "names.txt").write_text("timm:resnet50")
+    wanted = re.escape(f"one of the lists {', '.join(ENGINES)}; came {engine!r}")
+    with pytest.raises(InvalidInputError, match=wanted):
+        list_of(engine)
 
 
 @pytest.mark.slow
