@@ -396,3 +396,18 @@ def test_paper_shows_the_answer_and_nothing_to_press(visit):
     assert page.locator("button:visible, input:visible, select:visible").count() == 0
     ground = "() => getComputedStyle(document.body).backgroundColor"
     assert page.evaluate(ground) == "rgb(255, 255, 255)"
+
+
+def test_equal_rows_of_a_comparison_are_folded(visit):
+    page = visit("diff/timm%3Aa/timm%3Ab")
+    # Equal networks: every row is folded, and opened it shows them on both sides.
+    rows = page.locator(".folded")
+    rows.wait_for()
+    assert page.locator(".card:visible").count() == 0
+    count = int(rows.locator("summary").inner_text().split()[0])
+    rows.locator("summary").click()
+    assert page.locator(".card:visible").count() == 2 * count >= 6
+    # What differs stays in sight.
+    page = visit("diff/timm%3Aa/hf%3Abert")
+    page.locator(".card.alone").first.wait_for()
+    assert page.locator(".card.alone:visible").count() == page.locator(".card.alone").count()
