@@ -224,16 +224,10 @@ class Pages:
         config = self._config
         bounds = {"max_nodes": config.max_nodes, "max_edges": config.max_edges}
         task = {"kind": "comparison", "bounds": bounds, "max_nodes": config.max_call_nodes}
-        async with self._comparisons.taken():
-            left = asyncio.ensure_future(_until_left(request))
-            ending = Event()
-            left.add_done_callback(lambda _: ending.set())
-            try:
-                answer = await asyncio.to_thread(
-                    lambda: in_directory(task, sides_as_json(sides), config.max_call_s, ending)
-                )
-            finally:
-                left.cancel()
+        async with self._comparisons.taken(), _set_when_left(request) as ending:
+            answer = await asyncio.to_thread(
+                lambda: in_directory(task, sides_as_json(sides), config.max_call_s, ending)
+            )
         report: dict[str, Any] = json.loads(answer)
         return report
 
@@ -269,7 +263,8 @@ class Pages:
 
     async def _file(self, request: Request) -> Response:
         name = request.query_params.get("name", "")[:200]
-        graph = await self._files.graph(name, chunks_of(request, self._config.max_file_bytes))
+        parts = chunks_of(request, self._config.max_file_bytes)
+        graph = await self._files.graph(name, parts, partial(_set_when_left, request))
         return await message_reply(graph, "")
 
     async def _in_thread(self, work: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401
@@ -301,6 +296,18 @@ class Pages:
 def _are_small(sides: Sequence[Architecture | Asked]) -> bool:
     known = [each for each in sides if isinstance(each, Architecture)]
     return len(known) == len(sides) and sum(each.graph.nodes for each in known) <= _LARGE_NODES
+
+
+@asynccontextmanager
+async def _set_when_left(request: Request) -> AsyncIterator[Event]:
+    """An event that is set once the sender of a request whose body was read has left."""
+    left = asyncio.ensure_future(_until_left(request))
+    ending = Event()
+    left.add_done_callback(lambda _: ending.set())
+    try:
+        yield ending
+    finally:
+        left.cancel()
 
 
 async def _until_left(request: Request) -> None:

@@ -3,8 +3,8 @@
 import asyncio
 import shutil
 import threading
-from collections.abc import AsyncIterator, Mapping
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
@@ -61,12 +61,18 @@ class Files:
     def __init__(self, at_a_time: int) -> None:
         self._turns = TurnQueue(at_a_time, _MAX_S)
 
-    async def graph(self, name: str, parts: AsyncIterator[bytes]) -> Graph:
+    async def graph(
+        self,
+        name: str,
+        parts: AsyncIterator[bytes],
+        watched: Callable[[], AbstractAsyncContextManager[Event]],
+    ) -> Graph:
         """The graph of the model in a file.
 
         Args:
             name: Name of the file; its ending says what kind it is.
             parts: Its content.
+            watched: Once the content has come, an event that ends the reading when it is set.
 
         Raises:
             InvalidQueryError: Files of that kind are not read, or no model could be read.
@@ -80,7 +86,8 @@ class Files:
             with TemporaryDirectory(prefix="nar-page-") as directory:
                 path = Path(directory) / f"model{suffix}"
                 await _write(path, coming)
-                return await asyncio.to_thread(_read, name, path)
+                async with watched() as ending:
+                    return await asyncio.to_thread(_read, name, path, ending)
 
 
 def _not_taken(path: Path) -> str:
@@ -112,10 +119,10 @@ async def _write(path: Path, parts: AsyncIterator[bytes]) -> None:
         raise SlowUploadError(f"the file did not come within {_MAX_S:.0f} s") from None
 
 
-def _read(name: str, path: Path) -> Graph:
+def _read(name: str, path: Path, ending: Event) -> Graph:
     task = {"kind": "file", "path": str(path)}
     try:
-        return Graph.FromString(answer_apart(task, path.with_name("graph"), _MAX_S))
+        return Graph.FromString(answer_apart(task, path.with_name("graph"), _MAX_S, ending))
     except InvalidQueryError as error:
         raise InvalidQueryError(name, error.reason) from None
     except GivenUpError as error:

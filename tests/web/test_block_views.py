@@ -3,7 +3,7 @@
 from playwright.sync_api import expect
 
 # The codes of the blocks of one side; or of the blocks that stand only there.
-CODES = """(rows, side) => [...rows.children].slice(2)
+CODES = """(rows, side) => [...rows.querySelectorAll(".card, .gap")]
   .filter((cell, at) => at % 2 === side && cell.matches(".card"))
   .map((cell) => cell.href.split("block=")[1])"""
 ALONE = CODES.replace('(".card")', '(".card.alone") && cell.innerText.endsWith("· only here")')

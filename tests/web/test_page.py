@@ -1,5 +1,7 @@
 """The page in a real browser: search, verdicts, filters, dropped files, errors, keys, a phone."""
 
+import csv
+import io
 import json
 from dataclasses import fields, replace
 
@@ -288,3 +290,124 @@ def test_a_phone_needs_no_sideways_scrolling(visit, motif, address):
     page.locator(".busy").wait_for(state="detached")
     assert page.locator(".error:visible").count() == 0
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
+
+
+def test_an_answer_is_copied_as_other_programs_read_it(visit):
+    page = visit("ask/timm%3Aa")
+    page.wait_for_selector(".hits")
+    # A browser without a window to click into lends no clipboard; the page's own call is kept.
+    page.evaluate(
+        "() => Object.defineProperty(navigator, 'clipboard', { value: "
+        "{ writeText: async (text) => { window.copied = text; } } })"
+    )
+    tools = page.get_by_role("group", name="Copy the answer")
+
+    def copied(form):
+        tools.get_by_role("button", name=form, exact=True).click()
+        tools.get_by_text(f"Copied as {form}.").wait_for()
+        return page.evaluate("() => window.copied")
+
+    def parameters(hit):
+        # The wire leaves a zero out.
+        return str(hit["architecture"].get("parameters", 0))
+
+    hits = json.loads(copied("JSON"))["hits"]
+    wanted = [
+        [*(hit["architecture"][name] for name in ("name", "family", "task")), parameters(hit)]
+        for hit in hits
+    ]
+    table = list(csv.reader(io.StringIO(copied("CSV"))))
+    assert table[0] == ["name", "family", "task", "parameters", "score"]
+    assert [row[:-1] for row in table[1:]] == wanted
+    lines = copied("Markdown").splitlines()
+    assert len(lines) == len(hits) + 2
+    assert lines[2].startswith(f"| {wanted[0][0]} | {wanted[0][1]} |")
+
+
+def test_what_is_copied_keeps_commas_and_bars_and_is_no_formula(visit):
+    page = visit()
+    page.locator("h1").wait_for()
+    odd = '=a,"b"|\n\\'
+    result = {"hits": [{"architecture": {"name": odd, "family": "-1"}, "score": 1}]}
+    page.evaluate(
+        """async (result) => {
+          const { copyTools } = await import("/js/copying.js");
+          document.getElementById("main").replaceChildren(copyTools(result));
+          Object.defineProperty(navigator, "clipboard", { value: undefined });
+        }""",
+        result,
+    )
+    field = page.get_by_role("textbox", name="The answer as text")
+    # Without a clipboard the text stands in a field.
+    page.get_by_role("button", name="CSV").click()
+    page.get_by_text("lends no clipboard: copy the CSV").wait_for()
+    [_, row] = csv.reader(io.StringIO(field.input_value()))
+    assert row == [f"'{odd}", "'-1", "", "0", "1.000"]
+    page.get_by_role("button", name="Markdown").click()
+    page.get_by_text("copy the Markdown").wait_for()
+    assert field.input_value().splitlines()[2] == '| =a,"b"\\| \\\\ | -1 |  | 0 | 1.000 |'
+
+
+def test_what_was_asked_lately_stands_on_the_first_screen(visit):
+    page = visit()
+    page.locator(".welcome").wait_for()
+    assert page.locator(".recent").count() == 0
+    for name in ("timm:a", "hf:bert", "timm:a", "timm:nobody"):
+        page.evaluate("(name) => { location.hash = `#/ask/${encodeURIComponent(name)}`; }", name)
+        ended = ".error" if name == "timm:nobody" else ".copying"
+        page.locator(f".verdict h1:text-is('{name}'), .error").first.wait_for()
+        page.wait_for_selector(ended)
+    page.goto(page.url.split("#")[0] + "#/")
+    page.reload()
+    # The last first, each once; what had no answer is not kept.
+    expect(page.locator(".recent a")).to_have_text(["timm:a", "hf:bert"])
+    page.get_by_role("button", name="Forget").click()
+    expect(page.locator(".recent")).to_have_count(0)
+    page.reload()
+    page.locator(".welcome").wait_for()
+    assert page.locator(".recent").count() == 0
+
+
+def test_a_file_that_is_read_can_be_given_up(visit, model_file):
+    page = visit()
+    page.locator("h1").wait_for()
+    held = []
+    page.route("**/page/file?*", lambda route: held.append(route))
+    with page.expect_request("**/page/file?*"):
+        drop(page, "two.onnx", model_file.read_bytes())
+    page.get_by_text("Reading two.onnx (").wait_for()
+    with page.expect_event("requestfailed"):
+        page.get_by_role("button", name="Cancel").click()
+    expect(page.locator(".reading")).to_have_count(0)
+    assert page.locator("main > .error").count() == 0
+    # The next file is read.
+    page.unroute("**/page/file?*")
+    drop(page, "two.onnx", model_file.read_bytes())
+    page.wait_for_selector(".hits")
+
+
+def test_paper_shows_the_answer_and_nothing_to_press(visit):
+    page = visit("ask/timm%3Aa")
+    page.wait_for_selector(".hits")
+    page.locator("#theme").click()
+    page.emulate_media(media="print")
+    assert page.locator(".verdict h1").is_visible()
+    assert page.locator(".hits").is_visible()
+    assert page.locator("button:visible, input:visible, select:visible").count() == 0
+    ground = "() => getComputedStyle(document.body).backgroundColor"
+    assert page.evaluate(ground) == "rgb(255, 255, 255)"
+
+
+def test_equal_rows_of_a_comparison_are_folded(visit):
+    page = visit("diff/timm%3Aa/timm%3Ab")
+    # Equal networks: every row is folded, and opened it shows them on both sides.
+    rows = page.locator(".folded")
+    rows.wait_for()
+    assert page.locator(".card:visible").count() == 0
+    count = int(rows.locator("summary").inner_text().split()[0])
+    rows.locator("summary").click()
+    assert page.locator(".card:visible").count() == 2 * count >= 6
+    # What differs stays in sight.
+    page = visit("diff/timm%3Aa/hf%3Abert")
+    page.locator(".card.alone").first.wait_for()
+    assert page.locator(".card.alone:visible").count() == page.locator(".card.alone").count()

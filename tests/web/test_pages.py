@@ -268,8 +268,30 @@ def test_a_comparison_that_takes_too_long_is_ended(indexed):
     with live_server(embedder, index, page=page, web_port=0) as server:
         status, _, said = post(server, "diff", **sides)
         assert (status, "took longer" in said.get("message", "")) == (504, True), said
-        children = psutil.Process().children(recursive=True)
-        assert [each for each in children if "nar.web.reading" in each.cmdline()] == []
+        assert readers() == []
+
+
+def readers():
+    """The processes beside that read files."""
+    children = psutil.Process().children(recursive=True)
+    return [each for each in children if "nar.web.reading" in each.cmdline()]
+
+
+@pytest.mark.slow
+def test_the_reader_of_a_file_ends_when_its_sender_leaves(server, model_file, monkeypatch):
+    monkeypatch.setattr("nar.web.uploads._MAX_S", 100_000.0)
+    content = model_file.read_bytes()
+    host, _, port = server.web_target.rpartition(":")
+    connection = http.client.HTTPConnection(host, int(port))
+    connection.request("POST", "/page/file?name=two.onnx", content)
+    wait_for(readers)
+    # A reader that is stopped would never answer by itself.
+    [reader] = readers()
+    reader.suspend()
+    connection.close()
+    wait_for(lambda: not reader.is_running())
+    # Its turn is free: the next file is read.
+    assert ask(server, "/page/file?name=two.onnx", content)[0] == 200
 
 
 @pytest.mark.slow

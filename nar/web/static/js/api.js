@@ -45,8 +45,8 @@ export function get(path, signal) {
   return asked(path, { method: "GET", signal });
 }
 
-export function send(file) {
-  return asked(`/page/file?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file });
+export function send(file, signal) {
+  return asked(`/page/file?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file, signal });
 }
 
 // Some queries, and their results; what is wrong with one of them is an error.

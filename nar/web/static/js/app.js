@@ -4,7 +4,7 @@ import { post, send } from "./api.js";
 import { askView } from "./ask.js";
 import { diffView } from "./diff.js";
 import { el } from "./dom.js";
-import { whole } from "./format.js";
+import { human, whole } from "./format.js";
 import { link, parsed } from "./links.js";
 import { mapView } from "./map.js";
 import { modelView } from "./model.js";
@@ -44,18 +44,28 @@ function complain(error) {
   main.append(el("p", { class: "error", role: "alert" }, error.message));
 }
 
+let reading = new AbortController();
+
+// Read a file; one that is still read is given up for it.
 async function take(file) {
-  const busy = el("p", { class: "busy", role: "status" }, `Reading ${file.name} …`);
+  reading.abort();
+  const own = reading = new AbortController();
+  const seconds = el("span", { "aria-hidden": "true" });
+  const busy = el("p", { class: "reading" }, el("span", { class: "busy", role: "status" }, `Reading ${file.name} (${human(file.size)}B) …`), " ", seconds, " ",
+    el("button", { type: "button", onclick: () => own.abort() }, "Cancel"));
+  const began = performance.now();
+  const clock = setInterval(() => { seconds.textContent = `${Math.round((performance.now() - began) / 1000)} s`; }, 1000);
   main.querySelector(".error")?.remove();
   main.prepend(busy);
   try {
-    const address = link("ask", keep(file.name, await send(file)));
+    const address = link("ask", keep(file.name, await send(file, own.signal)));
     // A file of the same name is answered anew, though the address stays.
     if (location.hash === address) show();
     else location.hash = address;
   } catch (error) {
-    complain(error);
+    if (!own.signal.aborted) complain(error);
   } finally {
+    clearInterval(clock);
     busy.remove();
   }
 }

@@ -2,12 +2,14 @@
 
 import { search } from "./api.js";
 import { combobox } from "./combobox.js";
+import { copyTools } from "./copying.js";
 import { el } from "./dom.js";
 import { filterForm, filterOf, misspelt, unread } from "./filters.js";
 import { hitTable } from "./hits.js";
 import { link } from "./links.js";
 import { keep, label, targetOf } from "./models.js";
 import { offers } from "./offers.js";
+import { forget, recent, remember } from "./recent.js";
 import { PARTS, PARTS_IF_NEW, verdict } from "./verdict.js";
 
 const ASKED = 20;
@@ -33,7 +35,8 @@ export async function askView(main, { parts: [name], query }, signal) {
   const [result] = await search([asked], signal);
   const hits = result.hits ?? [];
   const faults = [...unread(query, table), ...(hits.length ? [] : await misspelt(query, table, signal))];
-  answer.replaceChildren(verdict(name, result), tools(name));
+  remember(name);
+  answer.replaceChildren(verdict(name, result), tools(name), copyTools(result));
   const changed = (wanted) => { location.hash = link("ask", name, wanted); };
   main.append(el("div", { class: "columns" }, filterForm(query, table, changed),
     el("div", {}, faults.map((text) => el("p", { class: "error", role: "alert" }, text)), hitTable(name, hits))));
@@ -73,5 +76,15 @@ function welcome() {
     el("h1", {}, "What is this network, and what is like it?"),
     el("p", {}, "Type the name of a known architecture, or drop a model: ", kinds, ". Only its graph is kept, never its weights, and nothing leaves this server."),
     el("p", { class: "examples" }, "For example ", EXAMPLES.map((each) => [el("a", { href: link("ask", each) }, each), " "])),
+    lately(),
     el("details", {}, el("summary", {}, "Paste a graph"), area, said, el("button", { type: "button", onclick: take }, "Ask")));
+}
+
+// What was asked before; null where nothing was.
+function lately() {
+  const names = recent();
+  if (!names.length) return null;
+  const line = el("p", { class: "examples recent" }, "Asked lately ", names.map((each) => [el("a", { href: link("ask", each) }, label(each)), " "]),
+    el("button", { type: "button", class: "quiet", onclick: () => { forget(); line.remove(); } }, "Forget"));
+  return line;
 }

@@ -9,6 +9,8 @@ import { link } from "./links.js";
 import { label, targetOf } from "./models.js";
 
 const SIDES = ["first", "second"];
+// Chosen: fewer equal rows take no more room than the line that would stand for them.
+const FOLDED = 3;
 
 export async function diffView(main, { parts: [first, second] }, signal) {
   document.title = first && second ? `${label(first)} and ${label(second)} · NAR` : "Compare · NAR";
@@ -45,7 +47,25 @@ function rows(told, names) {
   const cell = (side, at) => (at === null ? el("div", { class: "gap" }) : card(told[side], at, names[SIDES.indexOf(side)], shared));
   return el("section", { class: "aligned", "aria-label": "Blocks side by side" },
     SIDES.map((side) => el("h2", {}, told[side].name)),
-    told.rows.map(([one, two]) => [cell("first", one), cell("second", two)]));
+    runs(told).map(({ same, rows: run }) => {
+      const cells = run.map(([one, two]) => [cell("first", one), cell("second", two)]);
+      return same && run.length >= FOLDED ? el("details", { class: "folded" }, el("summary", {}, `${run.length} equal rows`), el("div", { class: "within" }, cells)) : cells;
+    }));
+}
+
+// Neighbouring rows that are equal on both sides, or that are not, together.
+function runs(told) {
+  const drawn = (side, at) => {
+    const { drawn: nodes, motifs, repeats } = told[side];
+    return at === null ? null : [motifs[nodes[at].kind].code, nodes[at].count, repeats[nodes[at].group]].join();
+  };
+  const found = [];
+  for (const row of told.rows) {
+    const same = drawn("first", row[0]) === drawn("second", row[1]);
+    if (found.at(-1)?.same !== same) found.push({ same, rows: [] });
+    found.at(-1).rows.push(row);
+  }
+  return found;
 }
 
 function card(view, at, name, shared) {
