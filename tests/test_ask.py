@@ -1,5 +1,7 @@
 """The atlas in one line: what is asked in four ways is one model, and answers show themselves."""
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -141,3 +143,57 @@ def test_hits_are_drawn_on_the_map():
     assert [text.get_text() for text in axes.get_legend().get_texts()] == [
         "5 relatives", "timm:resnet50",
     ]  # fmt: skip
+
+
+def folded(name, head):
+    """A network of torchvision with another head, as it is deployed: with its norms folded."""
+    # Its import warns of what torch itself does.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from torch.fx.experimental.optimization import fuse
+    models = import_library("torchvision").models
+    module = models.get_model(name)
+    *_, (path, last) = ((path, each) for path, each in module.named_modules() if is_linear(each))
+    module.set_submodule(path, head(last.in_features))
+    return fuse(module.eval())
+
+
+def is_linear(module):
+    return isinstance(module, nn.Linear)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "classes"),
+    [("resnet18", 10), ("mobilenet_v2", 5), ("regnet_x_400mf", 7), ("vgg11_bn", 37)],
+)
+def test_a_model_that_was_trained_for_other_classes_and_deployed_is_known(name, classes):
+    module = folded(name, lambda features: nn.Linear(features, classes))
+    relatives = nar.search(module, torch.zeros(1, 3, 224, 224))
+    answer = relatives.answer
+    assert {hit.family for hit in answer.same_design} >= {FAMILIES[name]}
+    assert answer.novelty == 0
+    assert all(each.design == "widths" for each in answer.changes)
+    said = repr(relatives)
+    assert "This design is already known, in other widths, as" in said
+    for wrong in ("Novelty", "wired or ordered otherwise", "No architecture"):
+        assert wrong not in said
+
+
+FAMILIES = {
+    "resnet18": "resnet",
+    "mobilenet_v2": "mobilenet_v2",
+    "regnet_x_400mf": "regnet",
+    "vgg11_bn": "vgg",
+}
+
+
+@pytest.mark.slow
+def test_another_kind_of_head_makes_another_design_of_a_deployed_body():
+    module = folded(
+        "resnet18",
+        lambda features: nn.Sequential(nn.Linear(features, 64), nn.ReLU(), nn.Linear(64, 3)),
+    )
+    answer = nar.search(module, torch.zeros(1, 3, 224, 224)).answer
+    assert not answer.is_known
+    assert answer.bodies[0].differs == ("head",)

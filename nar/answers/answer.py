@@ -15,7 +15,13 @@ from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from nar.answers.bodies import Dissected, SharedBody, differing, shared_bodies
+from nar.answers.bodies import (
+    Dissected,
+    SharedBody,
+    differing,
+    same_but_for_widths,
+    shared_bodies,
+)
 from nar.answers.comparison import edits_between
 from nar.answers.coverage import Coverage, coverage, shipped_codes
 from nar.answers.difference import Changes, Cut, Explanation, motif_difference
@@ -27,6 +33,7 @@ from nar.graphs.architecture import Architecture
 from nar.graphs.by import By
 from nar.graphs.fingerprints import Fingerprinted, Network, design_change, fingerprinted
 from nar.graphs.graph import ComputationalGraph
+from nar.graphs.normal_form import normal_form
 from nar.index.rows import Hit, IndexEntry, IndexRow
 
 if TYPE_CHECKING:
@@ -167,8 +174,11 @@ def change_of(known: Architecture, own: Network) -> Changes:
         known: The known network.
         own: The other one.
     """
-    is_design = known.topology == own.topology
-    design = design_change(known.graph, own.graph) if is_design else None
+    design = None
+    if known.topology == own.topology:
+        design = design_change(known.graph, own.graph)
+    elif same_but_for_widths(known.graph, own.graph):
+        design = design_change(normal_form(known.graph), normal_form(own.graph))
     return Changes(known.labels.name, edits_between(known.graph, own.graph), design)
 
 
@@ -215,9 +225,31 @@ class _Making:
             if part in wanted:
                 made: dict[str, Any] = {part: _MAKERS[part].make(self)}
                 self.answer = replace(self.answer, **made)
+                if part == "bodies":
+                    self.answer = self._known_at_inference()
         if wanted & _COMPARING and self._network:
             self.answer = replace(self.answer, compared=len(self._compared))
         return self.answer
+
+    def _known_at_inference(self) -> Answer:
+        """The answer, with the designs that the query has but for widths once norms are folded.
+
+        No index has fingerprints of such designs. They have the body of the query, exactly, so that
+        they are among the networks whose bodies were found.
+        """
+        own = self._network
+        if own is None or self.answer.is_known or not self.answer.bodies:
+            return self.answer
+        hits = {hit.name: hit for each in self.near.values() for hit in each}
+        same = [
+            hits[body.name]
+            for body in self.answer.bodies
+            if same_but_for_widths(own.graph, self._compared[body.name].graph)
+        ]
+        if not same:
+            return self.answer
+        novelty = None if self.answer.novelty is None else 0.0
+        return replace(self.answer, same_design=tuple(same), novelty=novelty)
 
     def resemblance(self) -> Resemblance:
         """What the query is like, by its own graph, its body and what contains it, too."""

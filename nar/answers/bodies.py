@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.answers.roles import Role, Roles, roles
-from nar.graphs.canonical import exact_fingerprint
+from nar.graphs.canonical import exact_fingerprint, topology_fingerprint
 from nar.graphs.fingerprints import Network, sameness
 from nar.graphs.graph import ComputationalGraph, cut_out
 from nar.graphs.normal_form import normal_form
@@ -104,6 +104,15 @@ def differing(first: Dissected, second: Dissected) -> tuple[Role, ...] | None:
     if is_same or not (first.has_body and second.has_body):
         return None
     return tuple(role for role in ROLES if first.digest(role) != second.digest(role))
+
+
+def same_but_for_widths(first: ComputationalGraph, second: ComputationalGraph) -> bool:
+    """Whether two networks have one design at inference, where norms are folded into layers.
+
+    So a model that was trained for other classes and then exported is the design that it was.
+    """
+    forms = normal_form(first), normal_form(second)
+    return topology_fingerprint(forms[0]) == topology_fingerprint(forms[1])
 
 
 def shared_bodies(network: Network, known: Mapping[str, Network]) -> tuple[SharedBody, ...]:

@@ -103,7 +103,8 @@ class Answer:
         same_network: Known architectures of the same exact fingerprint.
         same_at_inference: Known architectures of another topology that deployment makes the same
             network, as `nar.graphs.fingerprints.same_at_inference` has it.
-        same_design: Further known architectures of the same topology fingerprint.
+        same_design: Further known architectures of the same topology fingerprint; where there are
+            none, hits of the same topology at inference, if bodies were asked for.
         novelty: How many of a hundred designs of known families have a nearer neighbour; 0 where
             anything known is the same. None where the index has no measured distances.
         resemblance: What the query is like.
