@@ -399,7 +399,7 @@ class ActorPool(Generic[ValueT]):
             return limit
         # A process may be slow at its first item for what it imports, whichever item that is, and
         # on a busy machine many items in a row are slow.
-        return min(limit, patience * 2**worker.leaves)
+        return min(limit, patience * 2.0**worker.leaves)
 
     def _fill(self, worker: _Worker[ValueT], backlog: Backlog) -> None:
         """Submit up to the bound; near the end one call a worker, so that no item waits in vain."""
