@@ -106,16 +106,15 @@ class Catalogue:
             return []
         matching = [name for name in self._folded if all(word in name for word in words)]
         if not matching:
-            matching = get_close_matches(
-                text.lower(), self._stems(words[0][:1]), _SUGGESTED, _LIKENESS
-            )
+            first = (_model(text.lower()) or words[0])[:1]
+            matching = get_close_matches(text.lower(), self._stems(first), _SUGGESTED, _LIKENESS)
         matching.sort(key=lambda name: _rank(name, text.lower()))
         entries = (self._entries[self._folded[name]] for name in matching[:_SUGGESTED])
         return [Suggestion(entry.name, entry.family, entry.task) for entry in entries]
 
     def _stems(self, first: str) -> Iterator[str]:
         """Names whose model begins with a letter: people rarely misspell the first letter."""
-        return (name for name in self._folded if name.rpartition(":")[2].startswith(first))
+        return (name for name in self._folded if _model(name).startswith(first))
 
     def columns(self) -> MapColumns:
         """What the map draws."""
@@ -143,9 +142,14 @@ def read_catalogue(index: CatalogueSource, points: Mapping[str, NDArray[np.float
     return Catalogue(entries, points)
 
 
+def _model(name: str) -> str:
+    """A name without its source."""
+    return name.rpartition(":")[2]
+
+
 def _rank(name: str, text: str) -> tuple[bool, bool, bool, int, str]:
     """Exact names first, then models that begin with the text, then short names."""
-    model = name.rpartition(":")[2]
+    model = _model(name)
     is_exact, begins = text in (name, model), model.startswith(text)
     return not is_exact, not begins, text not in name, len(name), name
 

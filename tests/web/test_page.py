@@ -231,6 +231,16 @@ def test_an_unknown_name_is_told(visit):
     assert "timm:nobody" in page.locator(".error").inner_text()
 
 
+def test_a_misspelt_name_is_told_with_what_is_called_alike(visit):
+    page = visit("ask/hf%3Abertt")
+    expect(page.locator(".error")).to_contain_text("Did you mean hf:bert")
+    page.locator(".error").get_by_role("link", name="hf:bert").click()
+    expect(page.locator(".verdict h1")).to_have_text("hf:bert")
+    # What is wrong with something else than the name offers no names.
+    page = visit("ask/hf%3Abert?by=nothing")
+    expect(page.locator(".error")).not_to_contain_text("Did you mean")
+
+
 @pytest.mark.parametrize(
     ("address", "said"),
     [

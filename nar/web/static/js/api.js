@@ -1,6 +1,8 @@
 // What the server is asked. Every answer is JSON; a refusal is a google.rpc.Status.
 
 const TOKEN = "nar.token";
+// Of google.rpc.Code.
+const NOT_FOUND = 5;
 
 class Refusal extends Error {
   constructor(status, code) {
@@ -52,6 +54,6 @@ export function send(file, signal) {
 // Some queries, and their results; what is wrong with one of them is an error.
 export async function search(queries, signal) {
   const { results } = await post("/v1/search", { queries }, signal);
-  for (const { status } of results) if (status?.code) throw new Refusal(status.message, 400);
+  for (const { status } of results) if (status?.code) throw new Refusal(status.message, status.code === NOT_FOUND ? 404 : 400);
   return results;
 }

@@ -13,6 +13,8 @@ import { switchTheme, useTheme } from "./theme.js";
 import { usersView } from "./users.js";
 
 const VIEWS = { ask: askView, map: mapView, model: modelView, diff: diffView, users: usersView };
+// Chosen: more names than these are no help to somebody who has misspelt one.
+const SHOWN_NEAR = 5;
 const main = document.getElementById("main");
 let leaving = new AbortController();
 
@@ -41,7 +43,8 @@ async function run(work, signal) {
 function complain(error) {
   main.querySelector(".busy")?.remove();
   main.querySelector(".error")?.remove();
-  main.append(el("p", { class: "error", role: "alert" }, error.message));
+  const near = (error.near ?? []).slice(0, SHOWN_NEAR).map(({ name }) => [el("a", { href: link("ask", name) }, name), " "]);
+  main.append(el("p", { class: "error", role: "alert" }, error.message, near.length ? [". Did you mean ", near] : []));
 }
 
 let reading = new AbortController();

@@ -1,6 +1,6 @@
 // Ask: a name, a file or a graph; first what it is, then what is near.
 
-import { search } from "./api.js";
+import { get, search } from "./api.js";
 import { combobox } from "./combobox.js";
 import { copyTools } from "./copying.js";
 import { el } from "./dom.js";
@@ -32,7 +32,7 @@ export async function askView(main, { parts: [name], query }, signal) {
   const target = targetOf(name);
   const { conditions: table } = await offers(signal);
   const asked = { ...target, topK: ASKED, counted: "COUNTED_NETWORKS", filter: filterOf(query, table), by: query.by, parts: PARTS, partsIfNew: PARTS_IF_NEW };
-  const [result] = await search([asked], signal);
+  const [result] = await search([asked], signal).catch((error) => alike(error, name, signal));
   const hits = result.hits ?? [];
   const faults = [...unread(query, table), ...(hits.length ? [] : await misspelt(query, table, signal))];
   remember(name);
@@ -40,6 +40,12 @@ export async function askView(main, { parts: [name], query }, signal) {
   const changed = (wanted) => { location.hash = link("ask", name, wanted); };
   main.append(el("div", { class: "columns" }, filterForm(query, table, changed),
     el("div", {}, faults.map((text) => el("p", { class: "error", role: "alert" }, text)), hitTable(name, hits))));
+}
+
+// A name that nothing has is refused with what is called alike.
+async function alike(error, name, signal) {
+  if (error.http === 404) error.near = await get(`/page/names?text=${encodeURIComponent(name)}`, signal).catch(() => []);
+  throw error;
 }
 
 function tools(name) {
