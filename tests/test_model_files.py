@@ -3,7 +3,9 @@
 import asyncio
 import re
 import zipfile
+from contextlib import nullcontext
 from pathlib import Path
+from threading import Event
 
 import pytest
 import torch
@@ -369,4 +371,4 @@ def test_the_page_says_the_same(name, said):
         yield b""
 
     with pytest.raises(NarError, match=said):
-        asyncio.run(Files(1).graph(name, nothing()))
+        asyncio.run(Files(1).graph(name, nothing(), lambda: nullcontext(Event())))
