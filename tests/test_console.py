@@ -60,6 +60,16 @@ def test_a_line_tells_of_the_groups_that_changed_since_the_last(monkeypatch):
     assert "(file 1/1, " in second
 
 
+def test_before_a_first_result_no_time_is_said(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("nar.base.console.time.monotonic", lambda: now[0])
+    text = io.StringIO()
+    with progress("capturing", 4, Console(file=text)) as advance:
+        now[0] = 30
+        advance.wait(lambda: {"slow.py:net": 25.0})
+    assert text.getvalue() == "capturing: 0/4; waiting for slow.py:net (25 s)\n"
+
+
 def test_a_log_is_not_silent_while_one_item_takes_long(monkeypatch):
     now = [0.0]
     monkeypatch.setattr("nar.base.console.time.monotonic", lambda: now[0])

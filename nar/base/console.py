@@ -247,12 +247,11 @@ class _Counts:
 
     def line(self) -> str:
         """How far everything is, with the groups that have changed since the last line."""
-        left_s = self.left_s()
+        # Before a first result nothing is known of the rest.
+        left = f", {self.left_s():.0f} s left" if self.done else ""
         each = "; ".join(f"{name} {self.states[name]}" for name in sorted(self.changed))
         self.changed.clear()
-        return f"{self.title}: {self.done}/{self.total}, {left_s:.0f} s left" + (
-            f" ({each})" if each else ""
-        )
+        return f"{self.title}: {self.done}/{self.total}{left}" + (f" ({each})" if each else "")
 
     def left_s(self) -> float:
         """How long the rest takes, by the median of what is done: a slow start is no part of it."""
