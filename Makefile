@@ -30,7 +30,7 @@ READ      = tests/motifs tests/encoding tests/test_canonical.py tests/test_finge
             --ignore=tests/encoding/test_together.py --ignore=tests/encoding/test_larger_than_memory.py \
             --ignore-glob='*/encoding/test_paper_*'
 # What `make bench` runs; with KEEP=results/bench its figures are the stored ones from then on.
-BENCHES ?= motifs capture darts embed kernel serve vectors cli page peers jobs
+BENCHES ?= motifs capture darts embed kernel serve vectors memory cli page peers jobs
 KEEP    ?=
 # Sizes of `make scale`, and where it keeps what it has.
 SIZES   ?= 30000 100000
